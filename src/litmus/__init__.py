@@ -1,0 +1,57 @@
+"""litmus tells how good any policy network is from what it does in a few learned states.
+
+run = litmus.train("pssvf", task="Swimmer-v5", steps=100_000)
+run.policy, run.evaluator, run.metrics
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from litmus.errors import BadInput, RunFailed
+    from litmus.evaluators.base import Evaluator, load_evaluator
+    from litmus.policies.policy import Policy
+    from litmus.policies.population import Population
+    from litmus.runs.directory import Run
+    from litmus.training.api import Measurement, evaluate, resume, train
+
+_HOMES = {
+    "BadInput": "litmus.errors",
+    "Evaluator": "litmus.evaluators.base",
+    "Measurement": "litmus.training.api",
+    "Policy": "litmus.policies.policy",
+    "Population": "litmus.policies.population",
+    "Run": "litmus.runs.directory",
+    "RunFailed": "litmus.errors",
+    "evaluate": "litmus.training.api",
+    "load_evaluator": "litmus.evaluators.base",
+    "resume": "litmus.training.api",
+    "train": "litmus.training.api",
+}
+
+__all__ = [
+    "BadInput",
+    "Evaluator",
+    "Measurement",
+    "Policy",
+    "Population",
+    "Run",
+    "RunFailed",
+    "evaluate",
+    "load_evaluator",
+    "resume",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: `litmus --help` and the rollout workers do without torch."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'litmus' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,278 @@
+"""Actor-evaluator with a PSSVF (Algorithm 1), in rounds.
+
+    initialise θ, V (probing states and head), empty buffer D
+    repeat:
+        for each of W episodes:                         # one round, collected in parallel
+            θ' = θ + ε,  ε ~ N(0, σ² I)
+            run one episode with π_θ';  store (θ', training return) in D
+        update the observation normaliser with what was seen
+        W times:
+            U_V times:  draw a batch from D, newest with most weight;  step down (V(θ') - return)²
+            U_π times:  step θ up V(θ)
+
+W = 1 is the paper's schedule. With `overlap`, the next round is simulated from the θ of *before*
+these updates while they are made: a lag of one round, always, so results stay reproducible.
+Vanilla PSSVF is this file with another evaluator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from litmus.algorithms.base import Outcome, Progress, Round
+from litmus.config import ActorEvaluatorConfig, PssvfConfig, TrainConfig
+from litmus.errors import RunFailed
+from litmus.evaluators.base import Evaluator
+from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.evaluators.flat import FlatEvaluator
+from litmus.policies.architecture import Architecture
+from litmus.policies.normalizer import Normalizer
+from litmus.policies.population import Population, flatten
+from litmus.rollouts.base import Collector, Pending, Request
+from litmus.seeding import Stream, make_generator, perturb
+from litmus.tasks.base import Episode
+from litmus.training.buffer import Batch, Buffer
+from litmus.training.normalizer import RunningNormalizer
+
+
+@dataclass(frozen=True)
+class RoundPlan:
+    """The next round: from which θ and normaliser, and its first episode's index."""
+
+    number: int
+    flat_params: NDArray[np.float32]
+    normalizer: Normalizer
+    first_episode: int
+
+
+class Pssvf:
+    def __init__(
+        self,
+        config: TrainConfig,
+        architecture: Architecture,
+        collector: Collector,
+        device: torch.device,
+    ) -> None:
+        assert isinstance(config, ActorEvaluatorConfig)
+        self.config = config
+        self.architecture = architecture
+        self.collector = collector
+        self.device = device
+        with torch.random.fork_rng(devices=[]):
+            initial = make_generator(config.seed, Stream.INITIALIZATION, 0)
+            torch.manual_seed(int(initial.integers(2**62)))
+            self.theta = flatten(architecture.build()).to(device).requires_grad_()
+            self._evaluator = make_evaluator(config, architecture).to(device)
+        self.theta_optimizer = _make_adam([self.theta], config.policy_lr)
+        self.evaluator_optimizer = _make_adam(self._evaluator.parameters(), config.evaluator_lr)
+        self.buffer = Buffer(config.buffer_size, architecture.num_params, device)
+        self.running_normalizer = RunningNormalizer(int(np.prod(architecture.state_shape)))
+        self.steps = 0
+        self.plan = self._plan_round(number=0, first_episode=0)
+        self._pending: Pending | None = None
+
+    def iterate(self) -> Progress:
+        plan = self.plan
+        pending = self._pending or self._start(plan)
+        episodes = pending.result()
+        self._pending = None
+        self.steps += sum(episode.steps for episode in episodes)
+        self._store(plan, episodes)
+        next_number, next_first = plan.number + 1, plan.first_episode + len(episodes)
+        if self.config.overlap:
+            self.plan = self._plan_round(next_number, next_first)
+            if self.steps < self.config.steps:
+                self._pending = self._start(self.plan)
+        metrics = self._learn(plan.number, len(episodes))
+        if not self.config.overlap:
+            self.plan = self._plan_round(next_number, next_first)
+        outcomes = [Outcome.of(episode) for episode in episodes]
+        record = Round(
+            plan.number,
+            plan.flat_params,
+            plan.normalizer,
+            self.config.noise,
+            plan.first_episode,
+            outcomes,
+        )
+        return Progress(record, sum(episode.steps for episode in episodes), metrics)
+
+    @property
+    def flat_params(self) -> NDArray[np.float32]:
+        flat: NDArray[np.float32] = self.theta.detach().cpu().numpy().copy()
+        return flat
+
+    @property
+    def normalizer(self) -> Normalizer:
+        if not self.config.normalize_observations:
+            return Normalizer.identity(self.architecture.state_shape)
+        return self.running_normalizer.freeze()
+
+    @property
+    def evaluator(self) -> Evaluator:
+        self._evaluator.set_normalizer(self.normalizer)
+        return self._evaluator
+
+    def _plan_round(self, number: int, first_episode: int) -> RoundPlan:
+        return RoundPlan(number, self.flat_params, self.normalizer, first_episode)
+
+    def _start(self, plan: RoundPlan) -> Pending:
+        indices = range(plan.first_episode, plan.first_episode + self.config.round_size)
+        return self.collector.start(
+            Request(plan.flat_params, plan.normalizer, self.config.noise, Stream.TRAINING, indices)
+        )
+
+    def _store(self, plan: RoundPlan, episodes: list[Episode]) -> None:
+        """Put the round into the buffer and the normaliser; what is not finite is left out."""
+        for index, episode in enumerate(episodes, start=plan.first_episode):
+            if episode.is_finite:
+                self._store_policy(plan.flat_params, index, episode.training_return)
+                self.running_normalizer.merge(episode.moments)
+
+    def _store_policy(
+        self, flat_params: NDArray[np.float32], index: int, training_return: float
+    ) -> None:
+        perturbed = perturb(flat_params, self.config.noise, self.config.seed, index)
+        self.buffer.add(perturbed, training_return)
+
+    def _learn(self, round_number: int, num_episodes: int) -> dict[str, float]:
+        """W × (U_V + U_π) updates."""
+        config = self.config
+        if not len(self.buffer):
+            return {}
+        batches = self.buffer.draw_batches(
+            num_episodes * config.evaluator_updates,
+            config.batch_size,
+            config.recency,
+            make_generator(config.seed, Stream.BATCHES, round_number),
+        )
+        losses = []
+        value = torch.zeros(())
+        for number in range(num_episodes):
+            first = number * config.evaluator_updates
+            for batch in batches[first : first + config.evaluator_updates]:
+                losses.append(self._update_evaluator(batch))
+            for _ in range(config.policy_updates):
+                value = self._update_policy()
+        metrics = {"evaluator_loss": float(torch.stack(losses).mean())}
+        if config.policy_updates:
+            metrics["predicted_return"] = float(value)
+        if not all(map(np.isfinite, metrics.values())) or not self.theta.isfinite().all():
+            raise RunFailed(
+                f"learning diverged in round {round_number}: a parameter or loss is not finite; "
+                "smaller learning rates may help"
+            )
+        return metrics
+
+    def _update_evaluator(self, batch: Batch) -> Tensor:
+        """One step down the squared error; a policy drawn twice is evaluated once."""
+        policies, returns = self.buffer.gather(batch.rows)  # [U, P], [U]
+        counts = torch.from_numpy(batch.counts).to(returns)
+        values = self._evaluator.value(Population(self.architecture, policies))
+        loss = (counts * (values - returns).square()).sum() / self.config.batch_size
+        self.evaluator_optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.evaluator_optimizer.step()
+        return loss.detach()
+
+    def _update_policy(self) -> Tensor:
+        """One step of θ up V(θ); the evaluator stays as it is."""
+        value = self._evaluator.value(Population(self.architecture, self.theta.unsqueeze(0)))
+        (gradient,) = torch.autograd.grad(value, self.theta)
+        self.theta.grad = gradient.neg_()
+        self.theta_optimizer.step()
+        return value.detach()[0]
+
+    def state_dict(self) -> dict[str, Tensor]:
+        normalizer = self.running_normalizer
+        state = {
+            "theta": self.theta.detach(),
+            "plan.number": torch.tensor(self.plan.number),
+            "plan.first_episode": torch.tensor(self.plan.first_episode),
+            "plan.flat_params": torch.from_numpy(self.plan.flat_params),
+            "plan.mean": torch.from_numpy(self.plan.normalizer.mean),
+            "plan.std": torch.from_numpy(self.plan.normalizer.std),
+            "normalizer.count": torch.tensor(normalizer.count),
+            "normalizer.mean": torch.from_numpy(normalizer.mean),
+            "normalizer.squared_deviations": torch.from_numpy(normalizer.squared_deviations),
+            "steps": torch.tensor(self.steps),
+        }
+        state |= {f"evaluator.{k}": v for k, v in self.evaluator.state_dict().items()}
+        state |= _adam_state("theta_adam", self.theta_optimizer)
+        state |= _adam_state("evaluator_adam", self.evaluator_optimizer)
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Tensor], history: Iterable[Round]) -> None:
+        with torch.no_grad():
+            self.theta.copy_(state["theta"])
+        self._evaluator.load_state_dict(_strip("evaluator.", state))
+        _load_adam_state("theta_adam", self.theta_optimizer, state)
+        _load_adam_state("evaluator_adam", self.evaluator_optimizer, state)
+        normalizer = self.running_normalizer
+        normalizer.count = int(state["normalizer.count"])
+        normalizer.mean = state["normalizer.mean"].numpy().copy()
+        normalizer.squared_deviations = state["normalizer.squared_deviations"].numpy().copy()
+        self.steps = int(state["steps"])
+        self.plan = RoundPlan(
+            int(state["plan.number"]),
+            state["plan.flat_params"].numpy().copy(),
+            Normalizer(state["plan.mean"].numpy().copy(), state["plan.std"].numpy().copy()),
+            int(state["plan.first_episode"]),
+        )
+        self._pending = None
+        self._fill_buffer(history)
+
+    def _fill_buffer(self, history: Iterable[Round]) -> None:
+        kept = [
+            (past.flat_params, index, outcome.training_return)
+            for past in history
+            for index, outcome in enumerate(past.episodes, start=past.first_episode)
+            if outcome.training_return is not None
+        ]
+        overwritten = max(0, len(kept) - self.buffer.capacity)
+        self.buffer.skip(overwritten)
+        for flat_params, index, training_return in kept[overwritten:]:
+            self._store_policy(flat_params, index, training_return)
+
+
+def make_evaluator(config: ActorEvaluatorConfig, architecture: Architecture) -> Evaluator:
+    if isinstance(config, PssvfConfig):
+        return FingerprintEvaluator(
+            architecture.state_shape,
+            architecture.head.size,
+            config.probing_states,
+            config.evaluator_hidden,
+            (config.probing_low, config.probing_high),
+        )
+    return FlatEvaluator(architecture.state_shape, architecture.num_params, config.evaluator_hidden)
+
+
+def _make_adam(parameters: Iterable[Tensor], lr: float) -> torch.optim.Adam:
+    return torch.optim.Adam(parameters, lr=lr, fused=True)
+
+
+def _adam_state(prefix: str, optimizer: torch.optim.Adam) -> dict[str, Tensor]:
+    return {
+        f"{prefix}.{number}.{name}": value
+        for number, values in optimizer.state_dict()["state"].items()
+        for name, value in values.items()
+    }
+
+
+def _load_adam_state(prefix: str, optimizer: torch.optim.Adam, state: Mapping[str, Tensor]) -> None:
+    by_parameter: dict[int, dict[str, Tensor]] = {}
+    for key, value in _strip(f"{prefix}.", state).items():
+        number, _, name = key.partition(".")
+        by_parameter.setdefault(int(number), {})[name] = value
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": by_parameter, "param_groups": groups})
+
+
+def _strip(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

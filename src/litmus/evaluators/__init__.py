@@ -1,0 +1,1 @@
+"""THE JUDGE: V(θ), from a population to predicted returns."""

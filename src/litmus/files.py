@@ -1,0 +1,62 @@
+"""Files that are either old or new, never half written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from litmus.errors import BadInput
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file atomically: under another name, to the disk, then renamed."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_bytes(path, text.encode())
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read one JSON object; BadInput says what is wrong with the file."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise BadInput(f"there is no file {path}") from error
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput(f"{path} is not JSON: {error}") from error
+    if not isinstance(data, dict):
+        raise BadInput(f"{path} does not hold a JSON object")
+    return data
+
+
+def write_tensors(
+    path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None
+) -> bytes:
+    """Write a safetensors file atomically and return what was written."""
+    from safetensors.torch import save
+
+    data: bytes = save(
+        {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
+        dict(metadata) if metadata else None,
+    )
+    write_bytes(path, data)
+    return data

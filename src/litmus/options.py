@@ -1,0 +1,127 @@
+"""Command-line options from dataclasses: field docstrings are the help, types are the parsers.
+
+Every mistake is one line that names the problem and the nearest valid choice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import inspect
+import shutil
+import textwrap
+import typing
+from functools import partial
+from typing import Any, Literal, NoReturn
+
+from litmus.config import option
+from litmus.errors import BadInput, suggest
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """An argument parser whose errors are BadInput, with a suggestion."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(
+            *args, **{"formatter_class": _make_formatter, "allow_abbrev": False, **options}
+        )
+
+    def error(self, message: str) -> NoReturn:
+        raise BadInput(message)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        parsed, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            parser = getattr(parsed, "_parser", self)
+            word = unknown[0].partition("=")[0]
+            kind = "option" if word.startswith("-") else "argument"
+            raise BadInput(f"unknown {kind} '{word}'{suggest(word, parser.known_options())}")
+        return parsed
+
+    def known_options(self) -> list[str]:
+        return [name for action in self._actions for name in action.option_strings]
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        choices = [str(choice) for choice in action.choices or ()]
+        if choices and str(value) not in choices:
+            what = option(action.dest) if action.option_strings else action.metavar or action.dest
+            raise BadInput(f"unknown {what} '{value}'{suggest(str(value), choices)}")
+
+
+def add_fields(parser: argparse.ArgumentParser, config: type) -> None:
+    """Add one option for each field of a dataclass; those not given stay out of the namespace."""
+    hints, docs = typing.get_type_hints(config), field_docstrings(config)
+    for spec in dataclasses.fields(config):
+        hint = hints[spec.name]
+        help_text = docs[spec.name].replace("%", "%%") + _describe_default(spec)
+        common: dict[str, Any] = {"help": help_text, "default": argparse.SUPPRESS}
+        if hint is bool:
+            parser.add_argument(option(spec.name), action=argparse.BooleanOptionalAction, **common)
+            continue
+        if type(None) in typing.get_args(hint):
+            hint = typing.get_args(hint)[0]
+        if typing.get_origin(hint) is Literal:
+            common |= {"choices": typing.get_args(hint), "metavar": "|".join(typing.get_args(hint))}
+        elif typing.get_origin(hint) is tuple:
+            common |= {"type": partial(parse_whole, spec.name), "nargs": "*", "metavar": "N"}
+        elif hint is int:
+            common |= {"type": partial(parse_whole, spec.name), "metavar": "N"}
+        elif hint is float:
+            common |= {"type": partial(_parse_number, spec.name), "metavar": "X"}
+        else:
+            common["metavar"] = "TEXT" if spec.name != "task" else "ID"
+        parser.add_argument(option(spec.name), **common)
+
+
+def field_docstrings(config: type) -> dict[str, str]:
+    """The string under each field, base classes first."""
+    docs: dict[str, str] = {}
+    for owner in reversed(config.__mro__):
+        if not dataclasses.is_dataclass(owner):
+            continue
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+        assert isinstance(tree, ast.ClassDef)
+        for field, below in zip(tree.body, tree.body[1:], strict=False):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(below, ast.Expr)
+                and isinstance(below.value, ast.Constant)
+            ):
+                docs[field.target.id] = str(below.value.value)
+    return docs
+
+
+def parse_whole(name: str, text: str) -> int:
+    """'3000000', '3_000_000' and '3e6' are the same whole number."""
+    number = _parse_number(name, text.replace(",", ""))
+    if not number.is_integer():
+        raise BadInput(f"{option(name)} takes a whole number, not '{text}'")
+    return int(number)
+
+
+def _parse_number(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise BadInput(f"{option(name)} takes a number, not '{text}'") from error
+    if number - number != 0:
+        raise BadInput(f"{option(name)} takes a finite number, not '{text}'")
+    return number
+
+
+def _describe_default(spec: dataclasses.Field[Any]) -> str:
+    if spec.default is dataclasses.MISSING or spec.default is None:
+        return ""
+    value = spec.default
+    if isinstance(value, tuple):
+        value = " ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        value = "on" if value else "off"
+    return f" [{value}]"
+
+
+def _make_formatter(prog: str) -> argparse.HelpFormatter:
+    width = min(shutil.get_terminal_size().columns, 100) - 2
+    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=width)

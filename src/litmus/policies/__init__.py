@@ -1,0 +1,1 @@
+"""WHAT IS JUDGED: policies, one at a time or as rows of a population."""

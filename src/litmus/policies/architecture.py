@@ -1,0 +1,77 @@
+"""What a policy network looks like, in words that can be saved and sent to a worker.
+
+An architecture knows its sizes and how to build the `torch.nn.Module`; it may also offer a
+torch-free forward pass for the workers and a faster way to evaluate many policies at once. Adding
+one is one new file and one line in `ARCHITECTURES`. This module does not import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.errors import BadInput, suggest
+from litmus.policies.actions import ActionHead, actions_from_json, actions_to_json
+
+if TYPE_CHECKING:
+    import torch
+
+ARCHITECTURES = {"mlp": "litmus.policies.mlp:MlpArchitecture"}
+
+Forward = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""From normalised states, [D] or [N, D], to action parameters, [A] or [N, A]."""
+
+
+class Architecture(Protocol):
+    """A family of policies that differ by their flat parameters [P] only."""
+
+    name: str
+    state_shape: tuple[int, ...]
+    head: ActionHead
+
+    @property
+    def num_params(self) -> int:
+        """P."""
+
+    def options(self) -> dict[str, Any]:
+        """Whatever besides state shape and head is needed to build it again, as JSON."""
+
+    def build(self) -> torch.nn.Module:
+        """Return the network, from normalised states [N, *state] to action parameters [N, A]."""
+
+    def make_numpy_forward(self, flat_params: NDArray[np.float32]) -> Forward | None:
+        """Return a torch-free forward pass, or None where there is none."""
+
+    def population_actions(
+        self, flat_params: torch.Tensor, states: torch.Tensor
+    ) -> torch.Tensor | None:  # [B, P], [K, *state] -> [B, K, A]
+        """Evaluate many policies at once faster than `torch.func` does, or None."""
+
+
+def make_architecture(
+    name: str, state_shape: Sequence[int], head: ActionHead, **options: Any
+) -> Architecture:
+    if name not in ARCHITECTURES:
+        raise BadInput(f"unknown architecture '{name}'{suggest(name, ARCHITECTURES)}")
+    module, _, attribute = ARCHITECTURES[name].partition(":")
+    factory = getattr(importlib.import_module(module), attribute)
+    return cast(Architecture, factory(tuple(state_shape), head, **options))
+
+
+def architecture_to_json(architecture: Architecture) -> dict[str, Any]:
+    return {
+        "name": architecture.name,
+        "state_shape": list(architecture.state_shape),
+        "distribution": architecture.head.distribution,
+        "actions": actions_to_json(architecture.head.actions),
+        "options": architecture.options(),
+    }
+
+
+def architecture_from_json(data: dict[str, Any]) -> Architecture:
+    head = ActionHead(data["distribution"], actions_from_json(data["actions"]))
+    return make_architecture(data["name"], data["state_shape"], head, **data["options"])

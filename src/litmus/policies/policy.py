@@ -1,0 +1,96 @@
+"""One policy with its normaliser: a function of raw observations that can be saved and loaded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from litmus.errors import BadInput
+from litmus.files import read_json, write_json, write_tensors
+from litmus.policies.architecture import (
+    Architecture,
+    architecture_from_json,
+    architecture_to_json,
+)
+from litmus.policies.normalizer import Normalizer
+from litmus.policies.population import flatten, load_flat
+
+FORMAT = 1
+
+
+class Policy(nn.Module):
+    """From raw observations [N, *state] to action parameters [N, A]."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(
+        self, architecture: Architecture, flat_params: Tensor, normalizer: Normalizer
+    ) -> None:
+        super().__init__()
+        self.architecture = architecture
+        self.network = architecture.build()
+        load_flat(self.network, flat_params)
+        shape = architecture.state_shape
+        self.register_buffer("mean", torch.from_numpy(normalizer.mean.reshape(shape).copy()))
+        self.register_buffer("std", torch.from_numpy(normalizer.std.reshape(shape).copy()))
+
+    @property
+    def flat_params(self) -> Tensor:  # [P]
+        return flatten(self.network)
+
+    @property
+    def normalizer(self) -> Normalizer:
+        return Normalizer(self.mean.cpu().numpy().ravel(), self.std.cpu().numpy().ravel())
+
+    def forward(self, observations: Tensor) -> Tensor:
+        normalized = ((observations - self.mean) / self.std).to(self._dtype)
+        parameters: Tensor = self.network(normalized)
+        return parameters
+
+    def act(self, observation: Any, generator: np.random.Generator | None = None) -> Any:
+        """Return an action for one raw observation: what a Gymnasium environment's step takes."""
+        head = self.architecture.head
+        with torch.no_grad():
+            batch = torch.as_tensor(np.asarray(observation, dtype=np.float64)).unsqueeze(0)
+            parameters = self(batch.to(self.mean.device))[0].cpu().numpy()
+        if head.distribution != "deterministic" and generator is None:
+            generator = np.random.default_rng()
+        return head.choose(parameters, generator)  # type: ignore[arg-type]
+
+    def save(self, path: Path) -> None:
+        """Write `path` (safetensors) and the JSON beside it."""
+        write_tensors(path, dict(self.state_dict()))
+        description = {"format": FORMAT, "architecture": architecture_to_json(self.architecture)}
+        write_json(path.with_suffix(".json"), description)
+
+    @staticmethod
+    def load(path: Path | str) -> Policy:
+        path = Path(path)
+        description = read_json(path.with_suffix(".json"))
+        if description.get("format") != FORMAT:
+            raise BadInput(f"{path}: a policy of format {description.get('format')}, not {FORMAT}")
+        try:
+            architecture = architecture_from_json(description["architecture"])
+            policy = Policy(
+                architecture,
+                torch.zeros(architecture.num_params),
+                Normalizer.identity(architecture.state_shape),
+            )
+            policy.load_state_dict(load_file(path))
+        except (KeyError, TypeError, RuntimeError, OSError, json.JSONDecodeError) as error:
+            raise BadInput(f"{path} is not a policy that fits its description: {error}") from error
+        except safetensors.SafetensorError as error:
+            raise BadInput(f"{path} is damaged: {error}") from error
+        return policy
+
+    @property
+    def _dtype(self) -> torch.dtype:
+        return next(self.network.parameters()).dtype

@@ -1,0 +1,127 @@
+"""The shared memory between the pool and its workers: θ, jobs and results.
+
+A job is one episode. Workers claim jobs themselves, under a lock, so none waits for the trainer
+to hand out the next one; the board says at any time which worker has which job, so nothing is
+lost when a worker dies. Nothing on it is a pickle.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from litmus.tasks.base import Episode, Moments
+
+FREE, QUEUED, CLAIMED, DONE = range(4)
+
+
+@dataclass(frozen=True)
+class BoardShape:
+    num_params: int  # P
+    state_size: int  # D
+    jobs: int
+    slots: int
+    """Requests that can be under way at once; each has its own θ."""
+
+
+class Board:
+    """Arrays over one anonymous file that parent and workers map."""
+
+    def __init__(self, descriptor: int, shape: BoardShape) -> None:
+        self.descriptor = descriptor
+        fields = {
+            "params": ((shape.slots, shape.num_params), np.float32),
+            "mean": ((shape.slots, shape.state_size), np.float64),
+            "std": ((shape.slots, shape.state_size), np.float64),
+            "noise": ((shape.slots,), np.float64),
+            "stream": ((shape.slots,), np.int64),
+            "state": ((shape.jobs,), np.int64),
+            "worker": ((shape.jobs,), np.int64),
+            "slot": ((shape.jobs,), np.int64),
+            "index": ((shape.jobs,), np.int64),
+            "ticket": ((shape.jobs,), np.int64),
+            "return_": ((shape.jobs,), np.float64),
+            "training_return": ((shape.jobs,), np.float64),
+            "steps": ((shape.jobs,), np.int64),
+            "count": ((shape.jobs,), np.int64),
+            "moment_mean": ((shape.jobs, shape.state_size), np.float64),
+            "moment_squared": ((shape.jobs, shape.state_size), np.float64),
+        }
+        sizes = {
+            name: int(np.prod(dims)) * np.dtype(t).itemsize for name, (dims, t) in fields.items()
+        }
+        total = sum(-(-size // 64) * 64 for size in sizes.values())
+        if os.fstat(descriptor).st_size < total:
+            os.ftruncate(descriptor, total)
+        self.memory = mmap.mmap(descriptor, total)
+        offset = 0
+        arrays = {}
+        for name, (dims, dtype) in fields.items():
+            arrays[name] = np.ndarray(dims, dtype, buffer=self.memory, offset=offset)
+            offset += -(-sizes[name] // 64) * 64
+        self.params, self.mean, self.std = arrays["params"], arrays["mean"], arrays["std"]
+        self.noise, self.stream = arrays["noise"], arrays["stream"]
+        self.state, self.worker, self.slot = arrays["state"], arrays["worker"], arrays["slot"]
+        self.index, self.ticket = arrays["index"], arrays["ticket"]
+        self.return_, self.training_return = arrays["return_"], arrays["training_return"]
+        self.steps, self.count = arrays["steps"], arrays["count"]
+        self.moment_mean, self.moment_squared = arrays["moment_mean"], arrays["moment_squared"]
+
+    @staticmethod
+    def create(shape: BoardShape) -> Board:
+        return Board(_make_anonymous_file(), shape)
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Exclude the other processes; a process that dies lets go by dying."""
+        fcntl.lockf(self.descriptor, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self.descriptor, fcntl.LOCK_UN)
+
+    def claim(self, worker: int) -> int | None:
+        """Take the queued job that has waited longest."""
+        with self.lock():
+            queued = np.flatnonzero(self.state == QUEUED)
+            if not len(queued):
+                return None
+            job = int(queued[np.argmin(self.ticket[queued])])
+            self.worker[job] = worker
+            self.state[job] = CLAIMED
+            return job
+
+    def write_result(self, job: int, episode: Episode) -> None:
+        self.return_[job] = episode.return_
+        self.training_return[job] = episode.training_return
+        self.steps[job] = episode.steps
+        self.count[job] = episode.moments.count
+        self.moment_mean[job] = episode.moments.mean
+        self.moment_squared[job] = episode.moments.squared_deviations
+        self.state[job] = DONE
+
+    def read_result(self, job: int) -> Episode:
+        moments = Moments(
+            int(self.count[job]), self.moment_mean[job].copy(), self.moment_squared[job].copy()
+        )
+        return Episode(
+            float(self.return_[job]),
+            float(self.training_return[job]),
+            int(self.steps[job]),
+            moments,
+        )
+
+
+def _make_anonymous_file() -> int:
+    """A file without a name: nothing is left behind, however this process ends."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("litmus", 0)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

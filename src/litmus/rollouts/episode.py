@@ -1,0 +1,79 @@
+"""One episode in one process: rebuild θ' from θ and an index, act without torch, measure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.policies.actions import ActionHead
+from litmus.policies.architecture import Architecture, Forward
+from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.base import Request, Setting
+from litmus.seeding import make_generator, perturb
+from litmus.tasks.base import Episode, FloatArray, Task
+
+
+def run_request_episode(task: Task, setting: Setting, request: Request, index: int) -> Episode:
+    """Run the episode with this index. All its randomness comes from (seed, stream, index)."""
+    flat_params = request.flat_params
+    if request.noise > 0:
+        flat_params = perturb(flat_params, request.noise, setting.seed, index)
+    generator = make_generator(setting.seed, request.stream, index)
+    environment_seed = int(generator.integers(2**31))
+    policy = ActingPolicy(setting.architecture, flat_params, request.normalizer, generator)
+    return task.run_episode(policy, environment_seed)
+
+
+class ActingPolicy:
+    """A policy that acts on raw observations, one at a time, with little overhead."""
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        flat_params: NDArray[np.float32],
+        normalizer: Normalizer,
+        generator: np.random.Generator,
+    ) -> None:
+        shape = architecture.state_shape
+        self._forward = make_forward(architecture, flat_params)
+        self._head: ActionHead = architecture.head
+        self._mean = normalizer.mean.reshape(shape)
+        self._inverse_std = 1.0 / normalizer.std.reshape(shape)
+        self._centered = np.empty(shape, dtype=np.float64)
+        self._normalized = np.empty(shape, dtype=np.float32)
+        self._generator = generator
+
+    def act(self, observation: FloatArray) -> Any:
+        np.subtract(observation, self._mean, out=self._centered)
+        np.multiply(self._centered, self._inverse_std, out=self._normalized, casting="same_kind")
+        return self._head.choose(self._forward(self._normalized), self._generator)
+
+    def action_parameters(self, observations: FloatArray) -> FloatArray:  # [N, *state] -> [N, A]
+        normalized = (observations - self._mean) * self._inverse_std
+        return self._forward(normalized.astype(np.float32))
+
+
+def make_forward(architecture: Architecture, flat_params: NDArray[np.float32]) -> Forward:
+    """The architecture's own torch-free pass, or its module through torch."""
+    forward = architecture.make_numpy_forward(flat_params)
+    return _make_torch_forward(architecture, flat_params) if forward is None else forward
+
+
+def _make_torch_forward(architecture: Architecture, flat_params: NDArray[np.float32]) -> Forward:
+    import torch
+
+    from litmus.policies.population import load_flat
+
+    module = architecture.build()
+    load_flat(module, torch.from_numpy(np.ascontiguousarray(flat_params)))
+    dims = len(architecture.state_shape)
+
+    def forward(states: NDArray[np.float32]) -> NDArray[np.float32]:
+        with torch.inference_mode():
+            batch = torch.from_numpy(states.reshape(-1, *architecture.state_shape))
+            answers: NDArray[np.float32] = module(batch).numpy()
+        return answers[0] if states.ndim == dims else answers
+
+    return forward

@@ -1,0 +1,204 @@
+"""Episodes on this machine's cores: persistent worker processes around a board.
+
+The workers are plain `python -m` processes, so a script that calls litmus needs no `__main__`
+guard and a notebook works. Only θ and episode indices travel to them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import selectors
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from litmus.errors import BadInput, RunFailed
+from litmus.policies.architecture import architecture_to_json
+from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.board import CLAIMED, DONE, FREE, QUEUED, Board, BoardShape
+from litmus.tasks.base import Episode
+
+logger = logging.getLogger("litmus")
+
+SLOTS = 4
+DEATHS_ALLOWED = 3
+"""Workers that may die one after the other, with no episode finished between, before giving up."""
+
+SINGLE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+    ),
+    "1",
+)
+
+
+@dataclass
+class Worker:
+    process: subprocess.Popen[bytes]
+    wake: int
+    done: int
+    unread: bytes = b""
+
+
+@dataclass(frozen=True)
+class PoolPending:
+    pool: PoolCollector
+    slot: int
+    jobs: Sequence[int]
+
+    def result(self) -> list[Episode]:
+        return self.pool.finish(self)
+
+
+class PoolCollector:
+    """A fixed number of worker processes. `capacity`: episodes that may be under way at once."""
+
+    def __init__(self, setting: Setting, workers: int, capacity: int) -> None:
+        architecture = setting.architecture
+        self.setting = setting
+        self.shape = BoardShape(
+            architecture.num_params, int(np.prod(architecture.state_shape)), capacity, SLOTS
+        )
+        self.board = Board.create(self.shape)
+        self._free_slots = list(range(SLOTS))
+        self._ticket = 0
+        self._deaths = 0
+        self._selector = selectors.DefaultSelector()
+        self.workers: list[Worker] = []
+        for number in range(workers):
+            self.workers.append(self._spawn(number))
+
+    def start(self, request: Request) -> PoolPending:
+        board = self.board
+        free = np.flatnonzero(board.state == FREE)
+        count = len(request.indices)
+        if count > len(free) or not self._free_slots:
+            raise RuntimeError(f"{count} episodes do not fit a pool of {self.shape.jobs}")
+        slot = self._free_slots.pop()
+        board.params[slot] = request.flat_params
+        board.mean[slot] = request.normalizer.mean
+        board.std[slot] = request.normalizer.std
+        board.noise[slot] = request.noise
+        board.stream[slot] = int(request.stream)
+        jobs = [int(job) for job in free[:count]]
+        with board.lock():
+            for job, index in zip(jobs, request.indices, strict=True):
+                board.slot[job], board.index[job] = slot, index
+                board.ticket[job] = self._ticket
+                board.state[job] = QUEUED
+                self._ticket += 1
+        self._wake_all()
+        return PoolPending(self, slot, jobs)
+
+    def finish(self, pending: PoolPending) -> list[Episode]:
+        board, jobs = self.board, list(pending.jobs)
+        while not (board.state[jobs] == DONE).all():
+            for key, _ in self._selector.select():
+                self._listen(key.data)
+        episodes = [board.read_result(job) for job in jobs]
+        board.state[jobs] = FREE
+        self._free_slots.append(pending.slot)
+        self._deaths = 0
+        return episodes
+
+    def close(self) -> None:
+        for worker in self.workers:
+            os.close(worker.wake)
+        for worker in self.workers:
+            # Whatever it is running is no longer wanted, and it holds nothing worth a goodbye.
+            worker.process.kill()
+            worker.process.wait()
+            os.close(worker.done)
+        self.workers.clear()
+        self._selector.close()
+        os.close(self.board.descriptor)
+
+    def _listen(self, number: int) -> None:
+        worker = self.workers[number]
+        received = os.read(worker.done, 65536)
+        if not received:
+            self._replace(number)
+            return
+        *lines, worker.unread = (worker.unread + received).split(b"\n")
+        for line in lines:
+            if line:
+                message = json.loads(line)["error"]
+                name, _, text = message.partition(": ")
+                if name == BadInput.__name__:
+                    raise BadInput(text)
+                raise RunFailed(f"an episode failed in its worker: {message}")
+
+    def _replace(self, number: int) -> None:
+        """A worker died: start another; the job it had is queued again, with the same index."""
+        dead = self.workers[number]
+        code = dead.process.wait()
+        self._selector.unregister(dead.done)
+        os.close(dead.done)
+        os.close(dead.wake)
+        self._deaths += 1
+        if self._deaths > DEATHS_ALLOWED:
+            raise RunFailed(
+                f"{self._deaths} rollout workers died without finishing an episode "
+                f"(the last with exit status {code})"
+            )
+        logger.warning(
+            "rollout worker %d died (exit status %d); another one takes over", number, code
+        )
+        board = self.board
+        with board.lock():
+            orphans = (board.state == CLAIMED) & (board.worker == number)
+            board.state[orphans] = QUEUED
+        self.workers[number] = self._spawn(number)
+        self._wake_all()
+
+    def _spawn(self, number: int) -> Worker:
+        wake_read, wake_write = os.pipe()
+        done_read, done_write = os.pipe()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "litmus.rollouts.worker", str(wake_read), str(done_write)],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno() if _has_descriptor(sys.stderr) else None,
+            pass_fds=(wake_read, done_write, self.board.descriptor),
+            env={
+                **os.environ,
+                **SINGLE_THREAD,
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            },
+        )
+        os.close(wake_read)
+        os.close(done_write)
+        order = {
+            "worker": number,
+            "path": sys.path,
+            "task": self.setting.task.factory,
+            "task_arguments": dict(self.setting.task.arguments),
+            "architecture": architecture_to_json(self.setting.architecture),
+            "seed": self.setting.seed,
+            "board": self.board.descriptor,
+            "shape": asdict(self.shape),
+        }
+        os.write(wake_write, (json.dumps(order) + "\n").encode())
+        self._selector.register(done_read, selectors.EVENT_READ, number)
+        return Worker(process, wake_write, done_read)
+
+    def _wake_all(self) -> None:
+        for worker in self.workers:
+            with contextlib.suppress(BrokenPipeError):  # it died; `_listen` will replace it
+                os.write(worker.wake, b"\n")
+
+
+def _has_descriptor(stream: object) -> bool:
+    try:
+        return bool(stream.fileno() >= 0)  # type: ignore[attr-defined]
+    except (AttributeError, OSError, ValueError):
+        return False

@@ -1,0 +1,78 @@
+"""A worker process of the pool: `python -m litmus.rollouts.worker`, started by `pool.py`.
+
+It reads what it is for from its first line of input, then claims jobs from the board until the
+pool closes its input. It holds no state that matters: killed at any moment, another one runs the
+same episode again. Torch is not imported unless the architecture needs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+from litmus.policies.architecture import architecture_from_json
+from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.board import Board, BoardShape
+from litmus.rollouts.episode import run_request_episode
+from litmus.seeding import Stream
+from litmus.tasks.base import Task, TaskSpec
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's to handle
+    wake, done = int(sys.argv[1]), int(sys.argv[2])
+    order = json.loads(_read_line(wake))
+    sys.path[:] = order["path"]
+    try:
+        setting = Setting(
+            TaskSpec(order["task"], order["task_arguments"]),
+            architecture_from_json(order["architecture"]),
+            order["seed"],
+        )
+        board = Board(order["board"], BoardShape(**order["shape"]))
+        task = setting.task.build()
+        work(task, setting, board, order["worker"], wake, done)
+    except BrokenPipeError:
+        pass  # the pool is gone
+    except BaseException as error:
+        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        os.write(done, (json.dumps({"error": message}) + "\n").encode())
+        sys.exit(1)
+
+
+def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, done: int) -> None:
+    """Run jobs until the pool closes `wake`."""
+    while True:
+        job = board.claim(worker)
+        if job is None:
+            if not os.read(wake, 4096):
+                return
+            continue
+        slot, index = int(board.slot[job]), int(board.index[job])
+        # The pool leaves a slot as it is until all of its jobs are done: no copy of θ is needed.
+        request = Request(
+            board.params[slot],
+            Normalizer(board.mean[slot], board.std[slot]),
+            float(board.noise[slot]),
+            Stream(int(board.stream[slot])),
+            (),
+        )
+        board.write_result(job, run_request_episode(task, setting, request, index))
+        os.write(done, b"\n")
+
+
+def _read_line(descriptor: int) -> bytes:
+    line = b""
+    while not line.endswith(b"\n"):
+        piece = os.read(descriptor, 1)
+        if not piece:
+            sys.exit(0)
+        line += piece
+    return line
+
+
+if __name__ == "__main__":
+    main()

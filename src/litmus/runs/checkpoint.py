@@ -1,0 +1,90 @@
+"""Checkpoints: atomic, verified, the last two kept.
+
+`round-00000042.safetensors` holds tensors and, in its metadata, the trainer's counters;
+`round-00000042.sha256` is written last and makes it count. A torn or altered one is noticed, and
+the one before it used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from litmus.errors import BadInput
+from litmus.files import write_bytes, write_tensors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMAT = 1
+KEPT = 2
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    path: Path
+    tensors: Mapping[str, Tensor]
+    counters: Mapping[str, Any]
+
+
+class DamagedCheckpointError(Exception):
+    """The message says how it was noticed."""
+
+
+def write_checkpoint(
+    directory: Path, number: int, tensors: Mapping[str, Tensor], counters: Mapping[str, Any]
+) -> None:
+    """Write a checkpoint and remove all but the last two."""
+    path = directory / f"round-{number:08d}.safetensors"
+    metadata = {"format": str(FORMAT), "counters": json.dumps(counters, allow_nan=False)}
+    data = write_tensors(path, tensors, metadata)
+    write_bytes(path.with_suffix(".sha256"), hashlib.sha256(data).hexdigest().encode())
+    for old in list_checkpoints(directory)[KEPT:]:
+        old.with_suffix(".sha256").unlink(missing_ok=True)
+        old.unlink(missing_ok=True)
+
+
+def list_checkpoints(directory: Path) -> list[Path]:
+    """Checkpoint files, newest first."""
+    return sorted(directory.glob("round-*.safetensors"), reverse=True)
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read and verify one; raises DamagedCheckpointError, or BadInput for another version's."""
+    from safetensors.torch import load
+
+    try:
+        data = path.read_bytes()
+        expected = path.with_suffix(".sha256").read_text().strip()
+    except OSError as error:
+        raise DamagedCheckpointError(f"{error.strerror}: {error.filename}") from error
+    except UnicodeDecodeError as error:
+        raise DamagedCheckpointError("its checksum is not text") from error
+    if hashlib.sha256(data).hexdigest() != expected:
+        raise DamagedCheckpointError("its checksum does not match")
+    metadata = _read_metadata(data)
+    if metadata.get("format") != str(FORMAT):
+        raise BadInput(
+            f"{path} was written by another version of litmus (checkpoint format "
+            f"{metadata.get('format')}; this one reads {FORMAT})"
+        )
+    return Checkpoint(path, load(data), json.loads(metadata["counters"]))
+
+
+def read_newest_first(directory: Path) -> Iterator[Checkpoint | tuple[Path, str]]:
+    """Each checkpoint, or the path and what is wrong with it."""
+    for path in list_checkpoints(directory):
+        try:
+            yield read_checkpoint(path)
+        except DamagedCheckpointError as error:
+            yield path, str(error)
+
+
+def _read_metadata(data: bytes) -> dict[str, str]:
+    length = int.from_bytes(data[:8], "little")
+    metadata: dict[str, str] = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    return metadata

@@ -1,0 +1,114 @@
+"""The contract of a task: where returns come from.
+
+A task is anything that can run a policy once and say how well it did. Nothing here, nor in any
+task, imports torch: tasks live in the rollout workers.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class ContinuousActions:
+    """A vector of real numbers, each within [low, high]; an infinite bound is no bound."""
+
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.low)
+
+
+@dataclass(frozen=True)
+class DiscreteActions:
+    """One of `count` choices."""
+
+    count: int
+
+
+Actions = ContinuousActions | DiscreteActions
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Count, mean and sum of squared deviations of the observations an episode visited."""
+
+    count: int
+    mean: NDArray[np.float64]  # [D]
+    squared_deviations: NDArray[np.float64]  # [D]
+
+    @staticmethod
+    def of(observations: FloatArray) -> Moments:  # [T, D]
+        mean = observations.mean(axis=0, dtype=np.float64)
+        squared = np.square(observations - mean).sum(axis=0, dtype=np.float64)
+        return Moments(observations.shape[0], mean, squared)
+
+
+@dataclass(frozen=True)
+class Episode:
+    """What one episode taught."""
+
+    return_: float
+    """Sum of rewards as the environment pays them."""
+    training_return: float
+    """What the evaluator learns to predict: less the survival bonus, where that is removed."""
+    steps: int
+    moments: Moments
+
+    @property
+    def is_finite(self) -> bool:
+        """False when a NaN or infinity got in: such an episode must not be learned from."""
+        return (
+            math.isfinite(self.return_)
+            and math.isfinite(self.training_return)
+            and bool(np.isfinite(self.moments.mean).all())
+            and bool(np.isfinite(self.moments.squared_deviations).all())
+        )
+
+
+class RolloutPolicy(Protocol):
+    """A policy as a task sees it: a function of raw observations."""
+
+    def act(self, observation: FloatArray) -> Any:
+        """Return one action: a vector [A], or the number of the choice."""
+
+    def action_parameters(self, observations: FloatArray) -> FloatArray:  # [N, *state] -> [N, A]
+        """Return the parameters of the action distribution for many observations."""
+
+
+class Task(Protocol):
+    """Where returns come from."""
+
+    state_shape: tuple[int, ...]
+    actions: Actions
+
+    def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
+        """Run one episode. The same policy and seed give the same episode, bit for bit."""
+
+    def close(self) -> None:
+        """Let go of whatever the task holds."""
+
+
+@dataclass(frozen=True)
+class TaskSpec:
+    """How to build a task, in words that can travel to another process."""
+
+    factory: str  # "package.module:callable"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    is_portable: bool = True
+    """False when only this process can build it, such as a class typed into a notebook."""
+
+    def build(self) -> Task:
+        module, _, name = self.factory.partition(":")
+        return cast(Task, getattr(importlib.import_module(module), name)(**self.arguments))

@@ -1,0 +1,112 @@
+"""Finding a Gymnasium environment by name, and saying clearly why one cannot be used."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium
+from gymnasium.envs.registration import EnvSpec, registry
+
+from litmus.errors import BadInput, suggest
+
+
+@dataclass(frozen=True)
+class EnvironmentDescription:
+    base_name: str
+    """'Hopper' for Hopper-v5."""
+    registration: str | None
+    """The registration as JSON, for processes that did not run the user's `gymnasium.register`."""
+    is_portable: bool
+    """False for a class that only this process knows."""
+
+
+def describe_environment(environment_id: str) -> EnvironmentDescription:
+    """Look an id up in Gymnasium's registry, importing `module:` first where the id names one."""
+    module, _, short_id = environment_id.rpartition(":")
+    if module:
+        _import_registering_module(module, environment_id)
+    spec = registry.get(short_id)
+    if spec is None:
+        raise BadInput(f"unknown task '{environment_id}'{suggest(short_id, registry)}")
+    if module or str(spec.entry_point).startswith("gymnasium."):
+        return EnvironmentDescription(spec.name, None, is_portable=True)
+    registration = _spec_to_json(spec)
+    return EnvironmentDescription(spec.name, registration, is_portable=registration is not None)
+
+
+def make_environment(
+    environment_id: str, registration: str | None = None, **options: Any
+) -> gymnasium.Env[Any, Any]:
+    """Make the environment; every failure that is the user's to mend is a BadInput."""
+    short_id = environment_id.rpartition(":")[2]
+    if registration and short_id not in registry:
+        registry[short_id] = EnvSpec.from_json(registration)
+    describe_environment(environment_id)
+    try:
+        with _quiet():
+            return gymnasium.make(environment_id, disable_env_checker=True, **options)
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise BadInput(f"task '{environment_id}' needs a package: {_one_line(error)}") from error
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            f"task '{environment_id}' needs the package '{error.name}', which is not installed"
+        ) from error
+    except Exception as error:
+        raise BadInput(f"task '{environment_id}' cannot be made: {_one_line(error)}") from error
+
+
+def list_environments() -> list[str]:
+    """Ids that can be trained on: the newest two versions of each name, by name."""
+    versions: dict[str, list[int]] = {}
+    for spec in registry.values():
+        if spec.namespace is None and spec.version is not None and _is_supported(spec):
+            versions.setdefault(spec.name, []).append(spec.version)
+    return [
+        f"{name}-v{version}" for name in sorted(versions) for version in sorted(versions[name])[-2:]
+    ]
+
+
+def _is_supported(spec: EnvSpec) -> bool:
+    entry = str(spec.entry_point)
+    if ":mujoco" in entry or ".mujoco" in entry:
+        return (spec.version or 0) >= 4  # older ones need mujoco-py
+    return "toy_text" not in entry and "tabular" not in entry and "phys2d" not in entry
+
+
+def _import_registering_module(module: str, environment_id: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            f"task '{environment_id}': the module '{error.name}' is not installed"
+        ) from error
+    except Exception as error:
+        raise BadInput(
+            f"task '{environment_id}': importing '{module}' failed: {_one_line(error)}"
+        ) from error
+
+
+def _spec_to_json(spec: EnvSpec) -> str | None:
+    try:
+        return spec.to_json()
+    except Exception:  # a class or a lambda as entry point, or as an argument
+        return None
+
+
+def _one_line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text or type(error).__name__
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Gymnasium warns about `-v4` ids on every make; they are supported here on purpose."""
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        yield

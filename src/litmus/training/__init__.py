@@ -1,0 +1,1 @@
+"""THE LOOP: what every algorithm shares."""

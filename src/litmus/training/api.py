@@ -1,0 +1,161 @@
+"""The calls that the command line and the library share: train, resume, measure."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from litmus.algorithms import find_algorithm
+from litmus.config import TrainConfig
+from litmus.errors import BadInput
+from litmus.files import read_json, write_json
+from litmus.presets import preset_values
+from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.make import make_collector
+from litmus.runs.directory import Run, create_run
+from litmus.seeding import Stream
+from litmus.tasks import make_task_spec
+
+
+def make_config(
+    algorithm: str,
+    options: dict[str, Any],
+    preset: str = "default",
+    config_file: Path | str | None = None,
+) -> TrainConfig:
+    """Defaults < preset < configuration file < options."""
+    config_type = find_algorithm(algorithm).config
+    from_file: dict[str, Any] = {}
+    if config_file is not None:
+        from_file = read_json(Path(config_file))
+        named = from_file.pop("algorithm", algorithm)
+        if named != algorithm:
+            raise BadInput(f"{config_file} is for {named}, not {algorithm}")
+    given = {**from_file, **options}
+    if "task" not in given:
+        raise BadInput("no task given; name one with --task, such as --task Swimmer-v5")
+    values = preset_values(preset, algorithm, str(given["task"]), config_type)
+    return config_type.from_dict({**values, **given})
+
+
+def default_out(config: TrainConfig) -> Path:
+    name = config.task.rpartition(":")[2].replace("/", "-")
+    return Path("runs") / f"{name}-{config.algorithm}-seed{config.seed}"
+
+
+def train(
+    algorithm: str,
+    *,
+    out: Path | str | None = None,
+    preset: str = "default",
+    config_file: Path | str | None = None,
+    quiet: bool = False,
+    **options: Any,
+) -> Run:
+    """Train from scratch and return the run.
+
+    `options` are those of `litmus train`, with underscores: `task="Swimmer-v5", steps=100_000`.
+    Raises BadInput for what cannot be done, and KeyboardInterrupt on Ctrl-C, after a checkpoint.
+    """
+    config = make_config(algorithm, options, preset, config_file)
+    # What can be wrong with task, policy or device is found before anything is written.
+    from litmus.training.trainer import choose_device, design_policy
+
+    choose_device(config.device)
+    design_policy(config, make_task_spec(config.task, config.survival_bonus))
+    run = create_run(Path(out) if out is not None else default_out(config), config)
+    return _work(run, restored=None, quiet=quiet)
+
+
+def resume(
+    path: Path | str,
+    *,
+    steps: int | None = None,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> Run:
+    """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be."""
+    from litmus.training.restore import restore
+
+    run = Run(path)
+    if steps is not None:
+        if steps < run.config.steps:
+            raise BadInput(f"--steps can only make a run longer than its {run.config.steps:,}")
+        _rewrite_config(run, steps=steps)
+    elif run.status == "finished":
+        raise BadInput(f"{run.path} is finished; --steps N makes it longer")
+    if workers is not None:
+        _rewrite_config(run, workers=workers)
+    run = Run(path)
+    return _work(run, restored=restore(run), quiet=quiet)
+
+
+def _rewrite_config(run: Run, **changes: Any) -> None:
+    config = dataclasses.replace(run.config, **changes)
+    write_json(run.config_path, config.to_dict())
+
+
+def _work(run: Run, restored: Any, quiet: bool) -> Run:
+    from litmus.training.display import SilentDisplay, make_display
+    from litmus.training.trainer import Trainer
+
+    config = run.config
+    done = restored.checkpoint.counters["steps"] if restored else 0
+    title = f"{config.algorithm} {config.task}"
+    display = SilentDisplay() if quiet else make_display(title, config.steps, done)
+    try:
+        trainer = Trainer(run, display, restored)
+    except BaseException:
+        display.close()
+        raise
+    trainer.train()
+    return Run(run.path)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Returns of a policy, as the environment pays them."""
+
+    returns: list[float]
+    steps: list[int]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.returns))
+
+    @property
+    def std(self) -> float:
+        return float(np.std(self.returns, ddof=1)) if len(self.returns) > 1 else 0.0
+
+    @property
+    def standard_error(self) -> float:
+        return float(self.std / np.sqrt(len(self.returns)))
+
+
+def evaluate(
+    run: Run | Path | str, *, episodes: int = 10, seed: int = 0, workers: int | None = None
+) -> Measurement:
+    """Run the policy of a run, unperturbed, and measure its return."""
+    if episodes < 1:
+        raise BadInput(f"--episodes must be at least 1, not {episodes}")
+    run = run if isinstance(run, Run) else Run(run)
+    policy = run.policy
+    setting = Setting(make_task_spec(run.config.task), policy.architecture, seed)
+    collector = make_collector(setting, workers, capacity=episodes)
+    try:
+        finished = collector.start(
+            Request(
+                policy.flat_params.cpu().numpy(),
+                policy.normalizer,
+                0.0,
+                Stream.MEASUREMENT,
+                range(episodes),
+            )
+        ).result()
+    finally:
+        collector.close()
+    return Measurement([e.return_ for e in finished], [e.steps for e in finished])

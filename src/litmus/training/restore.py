@@ -1,0 +1,87 @@
+"""From a run directory back to live objects: the newest checkpoint that can be trusted."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from litmus.algorithms.base import Round
+from litmus.errors import BadInput
+from litmus.evaluators.base import Evaluator, build_evaluator
+from litmus.policies.architecture import Architecture, architecture_from_json
+from litmus.policies.normalizer import Normalizer
+from litmus.policies.policy import Policy
+from litmus.runs.checkpoint import Checkpoint, read_newest_first
+from litmus.runs.directory import Run
+from litmus.runs.history import HistoryFile
+
+logger = logging.getLogger("litmus")
+
+
+@dataclass(frozen=True)
+class Restored:
+    checkpoint: Checkpoint
+    architecture: Architecture
+    history: list[Round]
+
+
+def open_history(run: Run, architecture: Architecture) -> HistoryFile:
+    size = Normalizer.identity(architecture.state_shape).mean.size
+    return HistoryFile(run.history_path, architecture.num_params, size)
+
+
+def find_checkpoint(run: Run) -> Checkpoint:
+    """The newest undamaged checkpoint, with a warning for each that is damaged."""
+    for found in read_newest_first(run.checkpoints_path):
+        if isinstance(found, Checkpoint):
+            return found
+        _warn(run, *found)
+    raise BadInput(f"{run.path} holds no checkpoint that can be used")
+
+
+def restore(run: Run) -> Restored:
+    """The newest checkpoint that is whole and whose part of the history is whole."""
+    problem = "there is none"
+    for found in read_newest_first(run.checkpoints_path):
+        if not isinstance(found, Checkpoint):
+            _warn(run, *found)
+            problem = "none is whole"
+            continue
+        architecture = architecture_from_json(found.counters["architecture"])
+        try:
+            history = open_history(run, architecture).read(found.counters["rounds"])
+        except BadInput as error:
+            _warn(run, found.path, str(error))
+            problem = str(error)
+            continue
+        return Restored(found, architecture, history)
+    raise BadInput(f"{run.path} holds no checkpoint that can be used: {problem}")
+
+
+def restore_policy(run: Run) -> Policy:
+    """The policy of an unfinished run."""
+    checkpoint = find_checkpoint(run)
+    tensors = checkpoint.tensors
+    return Policy(
+        architecture_from_json(checkpoint.counters["architecture"]),
+        tensors["policy.flat_params"],
+        Normalizer(tensors["policy.mean"].numpy(), tensors["policy.std"].numpy()),
+    )
+
+
+def restore_evaluator(run: Run) -> Evaluator:
+    """The evaluator of an unfinished run."""
+    checkpoint = find_checkpoint(run)
+    description = checkpoint.counters["evaluator"]
+    if description is None:
+        raise BadInput(f"{run.path} was trained by an algorithm that learns no evaluator")
+    evaluator = build_evaluator(description["kind"], description["options"])
+    prefix = "algorithm.evaluator."
+    evaluator.load_state_dict(
+        {k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)}
+    )
+    return evaluator
+
+
+def _warn(run: Run, path: object, problem: str) -> None:
+    logger.warning("checkpoint %s cannot be used (%s); trying the one before", path, problem)

@@ -1,0 +1,48 @@
+"""TensorBoard event files, behind the extra `[tensorboard]`."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from litmus.config import TrainConfig
+from litmus.errors import BadInput
+from litmus.runs.directory import Run
+from litmus.runs.metrics import Event
+
+
+class TensorboardLog(Protocol):
+    def write(self, event: Event) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class NoLog:
+    def write(self, event: Event) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class EventLog:
+    def __init__(self, run: Run, steps: int) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError as error:
+            raise BadInput(
+                "--tensorboard needs the tensorboard package: pip install 'litmus-rl[tensorboard]'"
+            ) from error
+        # purge_step: what an interrupted run wrote after its checkpoint is not shown twice.
+        self._writer: Any = SummaryWriter(str(run.path / "tensorboard"), purge_step=steps)
+
+    def write(self, event: Event) -> None:
+        for name, value in event.items():
+            if name not in ("steps", "wall_s") and isinstance(value, int | float):
+                self._writer.add_scalar(f"{event['event']}/{name}", value, event["steps"])
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def make_tensorboard(run: Run, config: TrainConfig, steps: int) -> TensorboardLog:
+    return EventLog(run, steps) if config.tensorboard else NoLog()
