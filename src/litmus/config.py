@@ -44,7 +44,7 @@ class TrainConfig:
     steps: int = at_least(1, 3_000_000)
     """Environment steps to train for; the run ends with the round that reaches them."""
     workers: int | None = at_least(0, None)
-    """Processes that run episodes (default: one a core; 0: none but this). Never changes results."""
+    """Processes that run episodes (default: one a core; 0: only this). Never changes results."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the evaluator learns; auto takes CUDA where there is a GPU."""
 
@@ -59,7 +59,7 @@ class TrainConfig:
     normalize_observations: bool = True
     """Normalise observations with running statistics."""
     survival_bonus: Literal["auto", "keep", "remove"] = "auto"
-    """Whether training returns keep the bonus for being alive; auto removes it as the paper does."""
+    """Whether training returns keep the bonus for being alive; auto removes it as in the paper."""
 
     evaluate_every: int = at_least(0, 10_000)
     """Steps between evaluations of the unperturbed policy; 0 switches them off."""

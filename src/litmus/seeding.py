@@ -33,9 +33,8 @@ def perturb(
     flat_params: NDArray[np.float32], noise: float, seed: int, episode_index: int
 ) -> NDArray[np.float32]:  # [P] -> [P]
     """Return θ' = θ + ε, ε ~ N(0, noise² I), for one training episode."""
-    epsilon: NDArray[np.float32] = make_generator(
-        seed, Stream.PERTURBATION, episode_index
-    ).standard_normal(flat_params.shape[0], dtype=np.float32)
+    generator = make_generator(seed, Stream.PERTURBATION, episode_index)
+    epsilon = generator.standard_normal(flat_params.shape, dtype=np.float32)
     epsilon *= np.float32(noise)
     epsilon += flat_params
     return epsilon
