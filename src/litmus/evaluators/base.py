@@ -28,6 +28,7 @@ class Evaluator(nn.Module):
     """V(θ). `mean` and `std` are the normaliser that its training policies shared."""
 
     kind: EvaluatorKind
+    probing_states: Tensor | None  # [K, *state], where the evaluator asks any
     mean: Tensor
     std: Tensor
 

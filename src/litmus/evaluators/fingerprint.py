@@ -22,6 +22,7 @@ from litmus.policies.population import Population
 
 class FingerprintEvaluator(Evaluator):
     kind = "fingerprint"
+    probing_states: nn.Parameter  # [K, *state], normalised coordinates
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class FingerprintEvaluator(Evaluator):
         self.probing_range = (float(probing_range[0]), float(probing_range[1]))
         low, high = self.probing_range
         initial = torch.rand(num_probing_states, *self.state_shape) * (high - low) + low
-        self.probing_states = nn.Parameter(initial)  # [K, *state], normalised coordinates
+        self.probing_states = nn.Parameter(initial)
         self.head = make_head(num_probing_states * num_actions, self.hidden)
 
     def value(self, population: Population) -> Tensor:  # [B]

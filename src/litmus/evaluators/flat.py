@@ -16,9 +16,11 @@ from litmus.policies.population import Population
 
 class FlatEvaluator(Evaluator):
     kind = "flat"
+    probing_states: None
 
     def __init__(self, state_shape: Sequence[int], num_params: int, hidden: Sequence[int]) -> None:
         super().__init__(state_shape)
+        self.probing_states = None
         self.num_params = num_params
         self.hidden = tuple(hidden)
         self.head = make_head(num_params, self.hidden)

@@ -12,6 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from litmus.algorithms import read_config
 from litmus.config import TrainConfig
 from litmus.errors import BadInput
@@ -52,6 +55,10 @@ class Run:
     @property
     def history_path(self) -> Path:
         return self.path / "history"
+
+    @property
+    def snapshots_path(self) -> Path:
+        return self.history_path / "probing.bin"
 
     @property
     def policy_path(self) -> Path:
@@ -104,6 +111,15 @@ class Run:
         if self._has_results:
             return load_evaluator(self.evaluator_path)
         return restore_evaluator(self)
+
+    def read_probing_snapshots(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """How the probing states moved: steps [S] and states [S, K, *state], normalised."""
+        from litmus.runs.snapshots import read_snapshots
+
+        states = self.evaluator.probing_states
+        if states is None:
+            return np.empty(0), np.empty((0, 0), np.float32)
+        return read_snapshots(self.snapshots_path, tuple(states.shape))
 
     @property
     def _has_results(self) -> bool:

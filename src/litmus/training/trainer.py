@@ -38,12 +38,16 @@ from litmus.runs.checkpoint import write_checkpoint
 from litmus.runs.directory import Run, lock_run, write_provenance
 from litmus.runs.metrics import MetricsFile
 from litmus.runs.provenance import describe_process
+from litmus.runs.snapshots import append_snapshot, cut_snapshots
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
 from litmus.tasks.base import TaskSpec
 from litmus.training.display import Display
 from litmus.training.restore import Restored, open_history
 from litmus.training.tensorboard import make_tensorboard
+
+SNAPSHOTS = 100
+"""How often in a run the probing states are kept, to show later how they moved."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -73,6 +77,8 @@ class Counters:
     evaluated_at: int = -1
     wall_s: float = 0.0
     metrics_bytes: int = 0
+    snapshots_due: int = 0
+    snapshots_taken: int = 0
 
 
 class Trainer:
@@ -112,6 +118,7 @@ class Trainer:
         try:
             with self._catching_interrupts(), _single_threaded_torch():
                 if self.counters.rounds == 0:
+                    self._take_snapshot_if_due()
                     self._save()
                     self._start_evaluation_if_due()
                 while self.counters.steps < self.config.steps:
@@ -137,6 +144,7 @@ class Trainer:
     def _iterate(self) -> None:
         progress = self.algorithm.iterate()
         self._record_round(progress)
+        self._take_snapshot_if_due()
         self._finish_evaluation()
         self._start_evaluation_if_due()
         self.display.update(self.counters.steps, self._latest_return)
@@ -174,6 +182,18 @@ class Trainer:
             dropped=counters.dropped,
             **progress.metrics,
         )
+
+    def _take_snapshot_if_due(self) -> None:
+        """Keep the probing states of the start and of each hundredth of the run."""
+        counters = self.counters
+        evaluator = self.algorithm.evaluator
+        if evaluator is None or evaluator.probing_states is None:
+            return
+        if counters.steps * SNAPSHOTS >= counters.snapshots_due * self.config.steps:
+            states = evaluator.probing_states.detach().cpu().numpy()
+            append_snapshot(self.run.snapshots_path, counters.steps, states)
+            counters.snapshots_due = counters.steps * SNAPSHOTS // self.config.steps + 1
+            counters.snapshots_taken += 1
 
     def _start_evaluation_if_due(self) -> None:
         config, counters = self.config, self.counters
@@ -300,6 +320,10 @@ class Trainer:
                 raise BadInput(f"{self.run.metrics_path} is shorter than its checkpoint says")
             file.truncate(self.counters.metrics_bytes)
         self.history.cut(self.counters.rounds)
+        evaluator = self.algorithm.evaluator
+        if evaluator is not None and evaluator.probing_states is not None:
+            shape = tuple(evaluator.probing_states.shape)
+            cut_snapshots(self.run.snapshots_path, self.counters.snapshots_taken, shape)
         state = {
             name.removeprefix("algorithm."): tensor
             for name, tensor in tensors.items()
