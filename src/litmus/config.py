@@ -157,7 +157,10 @@ def check_type(name: str, value: Any, hint: Any) -> Any:
             raise BadInput(f"{option(name)} takes whole numbers, not '{value}'")
         return tuple(check_type(name, item, arguments[0]) for item in value)
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise BadInput(f"{option(name)} must be a finite number") from error
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
         raise BadInput(f"{option(name)} takes {words[hint]}, not '{value}'")

@@ -42,10 +42,14 @@ class OneLineParser(argparse.ArgumentParser):
     def known_options(self) -> list[str]:
         return [name for action in self._actions for name in action.option_strings]
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Parse one value; argparse would put words of its own in the place of a BadInput's."""
+        return action.type(arg_string) if callable(action.type) else arg_string
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         choices = [str(choice) for choice in action.choices or ()]
         if choices and str(value) not in choices:
-            what = option(action.dest) if action.option_strings else action.metavar or action.dest
+            what = option(action.dest) if action.option_strings else action.dest
             raise BadInput(f"unknown {what} '{value}'{suggest(str(value), choices)}")
 
 
