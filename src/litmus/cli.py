@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import io
 import json
 import logging
 import os
@@ -27,11 +28,14 @@ learned states, and makes policies better through that judgement."""
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code says how it went."""
     logging.basicConfig(format="%(levelname)s: %(message)s")
+    if isinstance(sys.stdout, io.TextIOWrapper):  # θ and ± on a terminal that lacks them
+        sys.stdout.reconfigure(errors="replace")
     parser = build_parser()
     try:
         options = parser.parse_args(arguments)
         run: Callable[[argparse.Namespace], None] = options.run
         run(options)
+        sys.stdout.flush()  # here, where a closed pipe is no error
     except BadInput as error:
         print(f"litmus: {error}", file=sys.stderr)
         return BAD_INPUT
@@ -123,7 +127,7 @@ def _add_list(commands: Any) -> None:
     summary = "show what there is to choose from"
     parser = commands.add_parser("list", help=summary, description=summary.capitalize() + ".")
     parser.add_argument(
-        "what", metavar="tasks|presets|algorithms|experiments", choices=tuple(LISTS)
+        "list", metavar="tasks|presets|algorithms|experiments", choices=tuple(LISTS)
     )
     parser.set_defaults(run=run_list, _parser=parser)
 
@@ -152,6 +156,7 @@ def run_resume(options: argparse.Namespace) -> None:
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
+    from litmus.runs.metrics import finite_or_none
     from litmus.training.api import evaluate
 
     measured = evaluate(
@@ -163,10 +168,10 @@ def run_evaluate(options: argparse.Namespace) -> None:
                 {
                     "run": str(options.path),
                     "episodes": len(measured.returns),
-                    "mean": measured.mean,
-                    "std": measured.std,
-                    "standard_error": measured.standard_error,
-                    "returns": measured.returns,
+                    "mean": finite_or_none(measured.mean),
+                    "std": finite_or_none(measured.std),
+                    "standard_error": finite_or_none(measured.standard_error),
+                    "returns": finite_or_none(measured.returns),
                     "steps": measured.steps,
                 }
             )
@@ -180,7 +185,7 @@ def run_evaluate(options: argparse.Namespace) -> None:
 
 
 def run_list(options: argparse.Namespace) -> None:
-    for line in LISTS[options.what]():
+    for line in LISTS[options.list]():
         print(line)
 
 
@@ -214,7 +219,11 @@ class _offering_resume:  # noqa: N801 - reads as a statement
         pass
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and issubclass(kind, KeyboardInterrupt):
+        if (
+            kind is not None
+            and issubclass(kind, KeyboardInterrupt)
+            and (self.path / "config.json").exists()  # else it was stopped before it began
+        ):
             print(f"interrupted; go on with: litmus resume {self.path}", file=sys.stderr)
 
 

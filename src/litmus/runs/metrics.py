@@ -23,7 +23,10 @@ class MetricsFile:
         return self._file.tell()
 
     def write(self, event: str, **values: Any) -> Event:
-        line: Event = {"event": event, **{key: _to_json(value) for key, value in values.items()}}
+        line: Event = {
+            "event": event,
+            **{key: finite_or_none(value) for key, value in values.items()},
+        }
         self._file.write((json.dumps(line, allow_nan=False) + "\n").encode())
         self._file.flush()
         return line
@@ -52,10 +55,10 @@ def read_metrics(path: Path) -> list[Event]:
     return events
 
 
-def _to_json(value: Any) -> Any:
+def finite_or_none(value: Any) -> Any:
     """JSON has no NaN: what is not finite becomes null."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list | tuple):
-        return [_to_json(item) for item in value]
+        return [finite_or_none(item) for item in value]
     return value
