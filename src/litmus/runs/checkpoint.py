@@ -48,6 +48,14 @@ def write_checkpoint(
         old.unlink(missing_ok=True)
 
 
+def forget_newer(checkpoint: Path) -> None:
+    """Remove the checkpoints that could not be used: the rounds they are of are run again."""
+    for path in list_checkpoints(checkpoint.parent):
+        if path.name > checkpoint.name:
+            path.with_suffix(".sha256").unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
+
+
 def list_checkpoints(directory: Path) -> list[Path]:
     """Checkpoint files, newest first."""
     return sorted(directory.glob("round-*.safetensors"), reverse=True)

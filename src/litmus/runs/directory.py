@@ -131,20 +131,27 @@ class Run:
 
 def create_run(path: Path, config: TrainConfig) -> Run:
     """Make a new run directory; every reason that it cannot be one is told before training."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        hint = f"; go on with: litmus resume {path}" if (path / "config.json").exists() else ""
-        raise BadInput(f"{path} exists already{hint}, or choose another --out")
     try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            hint = f"; go on with: litmus resume {path}" if (path / "config.json").exists() else ""
+            raise BadInput(f"{path} exists already{hint}, or choose another --out")
+        _check_free_space(path)
         path.mkdir(parents=True, exist_ok=True)
         write_json(path / "config.json", config.to_dict())
         run = Run(path)
         run.checkpoints_path.mkdir()
     except OSError as error:
         raise BadInput(f"cannot write to {path}: {error.strerror}") from error
-    free = shutil.disk_usage(path).free
+    return run
+
+
+def _check_free_space(path: Path) -> None:
+    existing = next(
+        place for place in (path.absolute(), *path.absolute().parents) if place.exists()
+    )
+    free = shutil.disk_usage(existing).free
     if free < SPARE_BYTES:
         raise BadInput(f"only {free / 2**20:.0f} MB are free at {path}; a run needs more than that")
-    return run
 
 
 def write_provenance(run: Run, process: dict[str, Any]) -> None:
@@ -159,7 +166,10 @@ def write_provenance(run: Run, process: dict[str, Any]) -> None:
 
 def lock_run(run: Run) -> IO[str]:
     """Make sure that one process at a time works on a run; closing the file lets go."""
-    file = (run.path / ".lock").open("w")
+    try:
+        file = (run.path / ".lock").open("w")
+    except OSError as error:
+        raise BadInput(f"cannot write to {run.path}: {error.strerror}") from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

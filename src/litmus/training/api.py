@@ -16,7 +16,7 @@ from litmus.files import read_json, write_json
 from litmus.presets import preset_values
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.make import make_collector
-from litmus.runs.directory import Run, create_run
+from litmus.runs.directory import Run, create_run, lock_run
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
 
@@ -63,12 +63,15 @@ def train(
     """
     config = make_config(algorithm, options, preset, config_file)
     # What can be wrong with task, policy or device is found before anything is written.
+    from litmus.training.tensorboard import check_tensorboard
     from litmus.training.trainer import choose_device, design_policy
 
+    check_tensorboard(config)
     choose_device(config.device)
     design_policy(config, make_task_spec(config.task, config.survival_bonus))
     run = create_run(Path(out) if out is not None else default_out(config), config)
-    return _work(run, restored=None, quiet=quiet)
+    with lock_run(run):
+        return _work(run, restored=None, quiet=quiet)
 
 
 def resume(
@@ -82,21 +85,21 @@ def resume(
     from litmus.training.restore import restore
 
     run = Run(path)
+    changes: dict[str, Any] = {}
     if steps is not None:
         if steps < run.config.steps:
             raise BadInput(f"--steps can only make a run longer than its {run.config.steps:,}")
-        _rewrite_config(run, steps=steps)
+        changes["steps"] = steps
     elif run.status == "finished":
         raise BadInput(f"{run.path} is finished; --steps N makes it longer")
     if workers is not None:
-        _rewrite_config(run, workers=workers)
-    run = Run(path)
-    return _work(run, restored=restore(run), quiet=quiet)
-
-
-def _rewrite_config(run: Run, **changes: Any) -> None:
+        changes["workers"] = workers
     config = dataclasses.replace(run.config, **changes)
-    write_json(run.config_path, config.to_dict())
+    with lock_run(run):
+        restored = restore(run)
+        if changes:
+            write_json(run.config_path, config.to_dict())
+        return _work(Run(path), restored, quiet)
 
 
 def _work(run: Run, restored: Any, quiet: bool) -> Run:
@@ -109,8 +112,10 @@ def _work(run: Run, restored: Any, quiet: bool) -> Run:
     display = SilentDisplay() if quiet else make_display(title, config.steps, done)
     try:
         trainer = Trainer(run, display, restored)
-    except BaseException:
+    except BaseException as error:
         display.close()
+        if isinstance(error, OSError):
+            raise BadInput(f"cannot work in {run.path}: {error.strerror or error}") from error
         raise
     trainer.train()
     return Run(run.path)
@@ -142,6 +147,10 @@ def evaluate(
     """Run the policy of a run, unperturbed, and measure its return."""
     if episodes < 1:
         raise BadInput(f"--episodes must be at least 1, not {episodes}")
+    if not 0 <= seed < 2**32:
+        raise BadInput(f"--seed must be between 0 and {2**32 - 1}, not {seed}")
+    if workers is not None and workers < 0:
+        raise BadInput(f"--workers must be at least 0, not {workers}")
     run = run if isinstance(run, Run) else Run(run)
     policy = run.policy
     setting = Setting(make_task_spec(run.config.task), policy.architecture, seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from dataclasses import dataclass
 
 from litmus.algorithms.base import Round
@@ -39,8 +40,12 @@ def find_checkpoint(run: Run) -> Checkpoint:
     raise BadInput(f"{run.path} holds no checkpoint that can be used")
 
 
-def restore(run: Run) -> Restored:
-    """The newest checkpoint that is whole and whose part of the history is whole."""
+def restore(run: Run) -> Restored | None:
+    """The newest checkpoint that is whole and whose part of the history is whole.
+
+    None for a run that was stopped before its first checkpoint was: it has measured nothing yet,
+    and starts at its beginning.
+    """
     problem = "there is none"
     for found in read_newest_first(run.checkpoints_path):
         if not isinstance(found, Checkpoint):
@@ -55,7 +60,17 @@ def restore(run: Run) -> Restored:
             problem = str(error)
             continue
         return Restored(found, architecture, history)
+    if not run.metrics:
+        _forget_beginning(run)
+        return None
     raise BadInput(f"{run.path} holds no checkpoint that can be used: {problem}")
+
+
+def _forget_beginning(run: Run) -> None:
+    for path in (run.checkpoints_path, run.history_path):
+        shutil.rmtree(path, ignore_errors=True)
+    run.metrics_path.unlink(missing_ok=True)
+    run.checkpoints_path.mkdir()
 
 
 def restore_policy(run: Run) -> Policy:

@@ -26,14 +26,8 @@ class NoLog:
 
 class EventLog:
     def __init__(self, run: Run, steps: int) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise BadInput(
-                "--tensorboard needs the tensorboard package: pip install 'litmus-rl[tensorboard]'"
-            ) from error
         # purge_step: what an interrupted run wrote after its checkpoint is not shown twice.
-        self._writer: Any = SummaryWriter(str(run.path / "tensorboard"), purge_step=steps)
+        self._writer = _import_writer()(str(run.path / "tensorboard"), purge_step=steps)
 
     def write(self, event: Event) -> None:
         for name, value in event.items():
@@ -42,6 +36,22 @@ class EventLog:
 
     def close(self) -> None:
         self._writer.close()
+
+
+def check_tensorboard(config: TrainConfig) -> None:
+    """Say that the extra is missing before a run directory is made."""
+    if config.tensorboard:
+        _import_writer()
+
+
+def _import_writer() -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise BadInput(
+            "--tensorboard needs the tensorboard package: pip install 'litmus-rl[tensorboard]'"
+        ) from error
+    return SummaryWriter
 
 
 def make_tensorboard(run: Run, config: TrainConfig, steps: int) -> TensorboardLog:

@@ -34,8 +34,8 @@ from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
 from litmus.rollouts.base import Pending, Request, Setting
 from litmus.rollouts.make import make_collector
-from litmus.runs.checkpoint import write_checkpoint
-from litmus.runs.directory import Run, lock_run, write_provenance
+from litmus.runs.checkpoint import forget_newer, write_checkpoint
+from litmus.runs.directory import Run, write_provenance
 from litmus.runs.metrics import MetricsFile
 from litmus.runs.provenance import describe_process
 from litmus.runs.snapshots import append_snapshot, cut_snapshots
@@ -90,13 +90,20 @@ class Trainer:
             self.architecture = design_policy(self.config, spec)
         else:
             self.architecture = restored.architecture
-        self._lock = lock_run(run)
         self.device = choose_device(self.config.device)
         self.collector = make_collector(
             Setting(spec, self.architecture, self.config.seed),
             self.config.workers,
             capacity=_count_episodes_under_way(self.config),
         )
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(self.collector.close)
+            self._prepare(restored)
+            on_failure.pop_all()
+
+    def _prepare(self, restored: Restored | None) -> None:
+        """Everything that stands on a collector."""
+        run = self.run
         self.algorithm = ALGORITHMS[self.config.algorithm].load()(
             self.config, self.architecture, self.collector, self.device
         )
@@ -136,7 +143,7 @@ class Trainer:
         self.display.close()
         self.collector.close()
         self.tensorboard.close()
-        for file in (self.metrics, self.history, self._lock):
+        for file in (self.metrics, self.history):
             # A full disk may refuse the last buffered bytes; the checkpoint does not count on them.
             with contextlib.suppress(OSError):
                 file.close()
@@ -234,7 +241,13 @@ class Trainer:
             return
         episodes = self._evaluation_pending.result()
         returns = [episode.return_ for episode in episodes]
-        mean = float(np.mean(returns))
+        finite = [return_ for return_ in returns if np.isfinite(return_)]
+        mean = float(np.mean(finite)) if finite else None
+        if len(finite) < len(returns):
+            self.display.note(
+                f"warning: {len(returns) - len(finite)} of {len(returns)} evaluation episodes had "
+                "a NaN or infinite return: left out of the mean"
+            )
         self._latest_return = mean
         self._write(
             "evaluation",
@@ -314,6 +327,7 @@ class Trainer:
         """Go back to a checkpoint: whatever was written after it is written again."""
         tensors, saved = restored.checkpoint.tensors, restored.checkpoint.counters
         self.counters = Counters(**{name: saved[name] for name in vars(Counters())})
+        forget_newer(restored.checkpoint.path)
         self._latest_return = saved["latest_return"]
         with self.run.metrics_path.open("ab") as file:
             if file.tell() < self.counters.metrics_bytes:
