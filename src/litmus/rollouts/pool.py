@@ -28,7 +28,7 @@ logger = logging.getLogger("litmus")
 
 SLOTS = 4
 DEATHS_ALLOWED = 3
-"""Workers that may die one after the other, with no episode finished between, before giving up."""
+"""How often each worker may die, with no round finished between, before giving up."""
 
 SINGLE_THREAD = dict.fromkeys(
     (
@@ -146,9 +146,9 @@ class PoolCollector:
         os.close(dead.done)
         os.close(dead.wake)
         self._deaths += 1
-        if self._deaths > DEATHS_ALLOWED:
+        if self._deaths > DEATHS_ALLOWED * len(self.workers):
             raise RunFailed(
-                f"{self._deaths} rollout workers died without finishing an episode "
+                f"{self._deaths} rollout workers died without finishing a round "
                 f"(the last with exit status {code})"
             )
         logger.warning(
@@ -168,6 +168,8 @@ class PoolCollector:
             [sys.executable, "-m", "litmus.rollouts.worker", str(wake_read), str(done_write)],
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno() if _has_descriptor(sys.stderr) else None,
+            # Not of the terminal's group: Ctrl-C is the trainer's to handle, from the first moment.
+            process_group=0,
             pass_fds=(wake_read, done_write, self.board.descriptor),
             env={
                 **os.environ,

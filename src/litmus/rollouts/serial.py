@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from litmus.errors import BadInput, RunFailed
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.episode import run_request_episode
 from litmus.tasks.base import Episode, Task
@@ -28,7 +29,13 @@ class SerialPending:
     request: Request
 
     def result(self) -> list[Episode]:
-        return [
-            run_request_episode(self.task, self.setting, self.request, index)
-            for index in self.request.indices
-        ]
+        try:
+            return [
+                run_request_episode(self.task, self.setting, self.request, index)
+                for index in self.request.indices
+            ]
+        except BadInput:
+            raise
+        except Exception as error:
+            message = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise RunFailed(f"an episode failed: {message}") from error
