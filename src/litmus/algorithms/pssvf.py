@@ -158,8 +158,10 @@ class Pssvf:
             first = number * config.evaluator_updates
             for batch in batches[first : first + config.evaluator_updates]:
                 losses.append(self._update_evaluator(batch))
+            self._evaluator.requires_grad_(False)  # the policy steps need no gradient of it
             for _ in range(config.policy_updates):
                 value = self._update_policy()
+            self._evaluator.requires_grad_(True)
         metrics = {"evaluator_loss": float(torch.stack(losses).mean())}
         if config.policy_updates:
             metrics["predicted_return"] = float(value)
@@ -172,7 +174,7 @@ class Pssvf:
 
     def _update_evaluator(self, batch: Batch) -> Tensor:
         """One step down the squared error; a policy drawn twice is evaluated once."""
-        policies, returns = self.buffer.gather(batch.rows)  # [U, P], [U]
+        policies, returns = self.buffer.look_up(batch.rows)  # U × [P], [U]
         counts = torch.from_numpy(batch.counts).to(returns)
         values = self._evaluator.value(Population(self.architecture, policies))
         loss = (counts * (values - returns).square()).sum() / self.config.batch_size
@@ -183,7 +185,7 @@ class Pssvf:
 
     def _update_policy(self) -> Tensor:
         """One step of θ up V(θ); the evaluator stays as it is."""
-        value = self._evaluator.value(Population(self.architecture, self.theta.unsqueeze(0)))
+        value = self._evaluator.value(Population(self.architecture, (self.theta,)))
         (gradient,) = torch.autograd.grad(value, self.theta)
         self.theta.grad = gradient.neg_()
         self.theta_optimizer.step()

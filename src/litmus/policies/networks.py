@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from litmus.policies.actions import LOG_STD_RANGE, ActionHead
 from litmus.policies.mlp import MlpArchitecture
+from litmus.policies.mlp_rows import MlpShape, evaluate_rows
 
 
 class Squash(nn.Module):
@@ -59,22 +62,36 @@ class MlpNetwork(nn.Module):
 
 
 def mlp_population_actions(
+    architecture: MlpArchitecture, rows: Tensor | Sequence[Tensor], states: Tensor
+) -> Tensor:  # B × [P], [K, *state] -> [B, K, A]
+    """Evaluate B perceptrons on K states."""
+    states = states.flatten(1)
+    if states.device.type == "cpu":
+        shape = MlpShape(architecture.layer_sizes, architecture.activation)
+        outputs = evaluate_rows(shape, tuple(rows), states)
+    else:
+        stacked = rows if isinstance(rows, Tensor) else torch.stack(tuple(rows))
+        outputs = _evaluate_batched(architecture, stacked, states)
+    squashed: Tensor = squash_for(architecture.head, outputs.device)(outputs)
+    return squashed
+
+
+def _evaluate_batched(
     architecture: MlpArchitecture, flat_params: Tensor, states: Tensor
-) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
-    """Evaluate B perceptrons on K states with one batched product a layer."""
+) -> Tensor:  # [B, P], [K, D] -> [B, K, A]
+    """One batched product a layer: what a GPU likes."""
     population = flat_params.shape[0]
     sizes = [n for i, o in architecture.layer_sizes for n in (i * o, o)]
     pieces = torch.split(flat_params, sizes, dim=1)
     last = len(architecture.layer_sizes) - 1
-    x = states.flatten(1).expand(population, -1, -1)  # [B, K, D]
+    x = states.expand(population, -1, -1)  # [B, K, D]
     for number, (inputs, outputs) in enumerate(architecture.layer_sizes):
         weight = pieces[2 * number].view(population, outputs, inputs)
         bias = pieces[2 * number + 1].unsqueeze(1)  # [B, 1, out]
         x = torch.baddbmm(bias, x, weight.transpose(1, 2))
         if number != last:
             x = x.tanh_() if architecture.activation == "tanh" else x.relu_()
-    squashed: Tensor = squash_for(architecture.head, x.device)(x)
-    return squashed
+    return x
 
 
 _SQUASHES: dict[tuple[ActionHead, torch.device], Squash] = {}

@@ -6,7 +6,7 @@ asked first, and tested to give the same answers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
@@ -20,17 +20,21 @@ from litmus.policies.architecture import Architecture
 
 @dataclass(frozen=True)
 class Population:
-    """B policies."""
+    """B policies: a tensor [B, P], or rows [P] that need not lie together."""
 
     architecture: Architecture
-    flat_params: Tensor  # [B, P]
+    rows: Tensor | Sequence[Tensor]
 
     def __len__(self) -> int:
-        return self.flat_params.shape[0]
+        return len(self.rows)
+
+    @property
+    def flat_params(self) -> Tensor:  # [B, P]
+        return self.rows if isinstance(self.rows, Tensor) else torch.stack(tuple(self.rows))
 
     def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
         """What each policy does in each of the (normalised) states; differentiable in both."""
-        answers = self.architecture.population_actions(self.flat_params, states)
+        answers = self.architecture.population_actions(self.rows, states)
         if answers is None:
             return evaluate_modules(self.architecture, self.flat_params, states)
         return answers

@@ -71,7 +71,7 @@ class Buffer:
         block, row = divmod(slot, self._block_rows)
         return self._blocks[block][row, : self.num_params]
 
-    def gather(self, rows: NDArray[np.int64]) -> tuple[Tensor, Tensor]:
-        """Return a copy of the policies [U, P] and their training returns [U]."""
-        policies = torch.stack([self.row(int(slot)) for slot in rows])
+    def look_up(self, rows: NDArray[np.int64]) -> tuple[list[Tensor], Tensor]:
+        """Return views of the policies, U × [P], and their training returns [U]."""
+        policies = [self.row(slot) for slot in rows.tolist()]
         return policies, torch.from_numpy(self._returns[rows]).to(self.device)
