@@ -135,6 +135,14 @@ class PssvfConfig(ActorEvaluatorConfig):
     probing_high: float = 1.0
     """Upper end of that range."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.probing_high < self.probing_low:
+            raise BadInput(
+                f"--probing-high must be at least --probing-low, {self.probing_low}, "
+                f"not {self.probing_high}"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class VanillaPssvfConfig(ActorEvaluatorConfig):

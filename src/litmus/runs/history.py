@@ -1,7 +1,8 @@
 """Every policy that a run measured, in compact form: the checkpoint's buffer and a zoo at once.
 
 A round is one appended row of `rounds.bin` (θ as float32, then the normaliser's mean and std as
-float64) and one line of `rounds.jsonl` (first episode, noise, returns, steps, and the row's CRC).
+float64) and one line of `rounds.jsonl` (first episode, noise, returns, steps, the row's CRC and
+the line's own).
 The perturbed policies are rebuilt from θ and their episode indices, so a round of sixteen
 256×256 policies takes 0.3 MB instead of 4.5.
 """
@@ -58,6 +59,7 @@ class HistoryFile:
             "returns": [outcome.return_ for outcome in round_.episodes],
             "training_returns": [outcome.training_return for outcome in round_.episodes],
         }
+        line["line_crc32"] = _checksum(line)
         self._rows.write(row)
         self._rows.flush()
         self._lines.write((json.dumps(line, allow_nan=False) + "\n").encode())
@@ -135,4 +137,11 @@ def _parse_line(line: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     keys = {"round", "first_episode", "noise", "crc32", "steps", "returns", "training_returns"}
-    return parsed if isinstance(parsed, dict) and keys <= parsed.keys() else None
+    if not isinstance(parsed, dict) or not keys <= parsed.keys():
+        return None
+    expected = parsed.pop("line_crc32", None)
+    return parsed if expected in (None, _checksum(parsed)) else None
+
+
+def _checksum(line: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(line, sort_keys=True, allow_nan=False).encode())
