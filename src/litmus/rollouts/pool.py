@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from litmus.errors import BadInput, RunFailed
-from litmus.policies.architecture import architecture_to_json
+from litmus.policies.architecture import ARCHITECTURES, architecture_to_json
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.board import CLAIMED, DONE, FREE, QUEUED, Board, BoardShape
 from litmus.tasks.base import Episode
@@ -142,9 +142,6 @@ class PoolCollector:
         """A worker died: start another; the job it had is queued again, with the same index."""
         dead = self.workers[number]
         code = dead.process.wait()
-        self._selector.unregister(dead.done)
-        os.close(dead.done)
-        os.close(dead.wake)
         self._deaths += 1
         if self._deaths > DEATHS_ALLOWED * len(self.workers):
             raise RunFailed(
@@ -154,6 +151,9 @@ class PoolCollector:
         logger.warning(
             "rollout worker %d died (exit status %d); another one takes over", number, code
         )
+        self._selector.unregister(dead.done)
+        os.close(dead.done)
+        os.close(dead.wake)
         board = self.board
         with board.lock():
             orphans = (board.state == CLAIMED) & (board.worker == number)
@@ -184,6 +184,7 @@ class PoolCollector:
             "path": sys.path,
             "task": self.setting.task.factory,
             "task_arguments": dict(self.setting.task.arguments),
+            "architectures": ARCHITECTURES,  # those that the caller added among them
             "architecture": architecture_to_json(self.setting.architecture),
             "seed": self.setting.seed,
             "board": self.board.descriptor,
