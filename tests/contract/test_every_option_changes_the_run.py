@@ -1,0 +1,166 @@
+"""Every option of `litmus train` does something.
+
+The options are read off the configuration classes: one that is added and changes nothing fails
+here without anyone writing a test for it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import tiny, train_tiny, without_times
+
+from litmus.algorithms import ALGORITHMS
+from litmus.config import TrainConfig
+from litmus.policies.architecture import ARCHITECTURES
+from litmus.rollouts.pool import PoolCollector
+from litmus.runs import checkpoint
+from litmus.runs.directory import Run
+
+BASE = {"buffer_size": 6}  # smaller than the run, so that its size matters
+
+OTHER_VALUES: dict[str, Any] = {
+    "task": "toys:ToyUnboundedWalk-v0",
+    "architecture": "toy-plain",
+    "distribution": "gaussian",
+    "survival_bonus": "remove",
+    "evaluate_every": 0,
+}
+"""Where the nearest other value would not do."""
+
+SEEN_ELSEWHERE = {"workers", "device", "checkpoint_seconds", "tensorboard"}
+"""Options that must not change what is learned; each has its own test below."""
+
+OPTIONS = [
+    (algorithm, spec.name)
+    for algorithm, entry in sorted(ALGORITHMS.items())
+    for spec in dataclasses.fields(entry.config)
+]
+
+
+@pytest.fixture(scope="module")
+def base_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    return {
+        name: train_tiny(tmp_path_factory.mktemp("base") / "run", name, **BASE)
+        for name in ALGORITHMS
+    }
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "option"), [pair for pair in OPTIONS if pair[1] not in SEEN_ELSEWHERE]
+)
+def test_an_option_changes_what_is_learned_or_measured(
+    algorithm: str, option: str, base_runs: dict[str, Run], tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setitem(ARCHITECTURES, "toy-plain", "toys:PlainArchitecture")
+    base = base_runs[algorithm]
+    value = find_other_value(base.config, option)
+    assert value != getattr(base.config, option)
+    changed = train_tiny(tmp_path / "run", algorithm, **{**BASE, option: value})
+    assert getattr(changed.config, option) == value
+    assert describe(changed) != describe(base)
+
+
+def describe(run: Run) -> tuple[bytes, bytes, list[dict[str, Any]]]:
+    return (
+        run.policy_path.read_bytes(),
+        run.evaluator_path.read_bytes(),
+        without_times(run.metrics),
+    )
+
+
+def find_other_value(config: TrainConfig, option: str) -> Any:
+    """A value of the right type, near the one that the base run has."""
+    if option in OTHER_VALUES:
+        return OTHER_VALUES[option]
+    value = getattr(config, option)
+    hint = typing.get_type_hints(type(config))[option]
+    if typing.get_origin(hint) is typing.Literal:
+        return next(choice for choice in typing.get_args(hint) if choice not in (value, "auto"))
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 3
+    if isinstance(value, float):
+        return value * 2 or 0.5
+    if isinstance(value, tuple):
+        return (*value, 4)
+    raise AssertionError(f"say in OTHER_VALUES which value to try for --{option}")
+
+
+def test_the_same_options_give_the_same_run(base_runs: dict[str, Run], tmp_path: Path) -> None:
+    """Without this, the test above could not fail."""
+    for algorithm, base in base_runs.items():
+        assert describe(train_tiny(tmp_path / algorithm, algorithm, **BASE)) == describe(base)
+
+
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_no_option_is_left_out(algorithm: str) -> None:
+    names = {spec.name for spec in dataclasses.fields(ALGORITHMS[algorithm].config)}
+    assert SEEN_ELSEWHERE | tiny(algorithm).keys() | OTHER_VALUES.keys() <= names
+
+
+@pytest.mark.parametrize("workers", [0, 1, 3])
+def test_workers_is_the_number_of_worker_processes(
+    workers: int, base_runs: dict[str, Run], tmp_path: Path, monkeypatch
+) -> None:
+    spawned = []
+    spawn = PoolCollector._spawn
+    monkeypatch.setattr(
+        PoolCollector, "_spawn", lambda pool, number: spawned.append(number) or spawn(pool, number)
+    )
+    run = train_tiny(tmp_path / "run", workers=workers, **BASE)
+    assert spawned == list(range(workers))
+    assert describe(run) == describe(base_runs["pssvf"])
+
+
+def test_checkpoint_seconds_decides_how_many_checkpoints_are_written(
+    base_runs: dict[str, Run], tmp_path: Path, monkeypatch
+) -> None:
+    written: list[int] = []
+    write = checkpoint.write_checkpoint
+
+    def count(directory: Path, number: int, *rest: Any) -> None:
+        written.append(number)
+        write(directory, number, *rest)
+
+    monkeypatch.setattr("litmus.training.trainer.write_checkpoint", count)
+    seldom = train_tiny(tmp_path / "seldom", checkpoint_seconds=1000, **BASE)
+    assert written == [0, 5]  # the first and the last
+    written.clear()
+    often = train_tiny(tmp_path / "often", checkpoint_seconds=0, **BASE)
+    assert written == [0, 1, 2, 3, 4, 5, 5]
+    assert describe(seldom) == describe(often) == describe(base_runs["pssvf"])
+
+
+def test_device_cpu_and_auto_are_the_same_where_there_is_no_gpu(
+    base_runs: dict[str, Run], tmp_path: Path
+) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU here: auto takes it")
+    run = train_tiny(tmp_path / "run", **{**BASE, "device": "auto"})
+    assert describe(run) == describe(base_runs["pssvf"])
+
+
+def test_device_cuda_learns_on_the_gpu(base_runs: dict[str, Run], tmp_path: Path) -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("there is no CUDA GPU here")
+    run = train_tiny(tmp_path / "run", **{**BASE, "device": "cuda"})
+    first, base = run.metrics[0], base_runs["pssvf"].metrics[0]
+    assert first["mean"] == base["mean"]
+    assert first["evaluator_loss"] == pytest.approx(base["evaluator_loss"], rel=1e-3)
+
+
+def test_tensorboard_writes_event_files(base_runs: dict[str, Run], tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="the extra [tensorboard] is not installed")
+    run = train_tiny(tmp_path / "run", tensorboard=True, **BASE)
+    assert any((run.path / "tensorboard").iterdir())
+    assert describe(run) == describe(base_runs["pssvf"])

@@ -1,0 +1,107 @@
+"""What the tests share: tiny runs, and how to wait for and compare them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TESTS = Path(__file__).parent
+
+DEADLINE = 60.0
+"""Seconds within which whatever a test waits for must have happened."""
+
+TINY: dict[str, Any] = {
+    "hidden": (8,),
+    "evaluator_hidden": (8,),
+    "round_size": 2,
+    "evaluate_every": 8,
+    "evaluate_episodes": 2,
+    "workers": 0,
+    "device": "cpu",
+}
+"""A run that takes a moment on any task."""
+
+
+def tiny(algorithm: str, **options: Any) -> dict[str, Any]:
+    """The options of a tiny run."""
+    probing = {"probing_states": 3} if algorithm == "pssvf" else {}
+    return {**TINY, **probing, **options}
+
+
+def train_tiny(out: Path, algorithm: str = "pssvf", **options: Any) -> Any:
+    import litmus
+
+    options = {"task": "toys:ToyWalk-v0", "steps": 40, **options}
+    return litmus.train(algorithm, out=out, quiet=True, **tiny(algorithm, **options))
+
+
+def to_arguments(options: dict[str, Any]) -> list[str]:
+    """Options of the library call, as they are typed."""
+    arguments = []
+    for name, value in options.items():
+        option = name.replace("_", "-")
+        if isinstance(value, bool):
+            arguments.append(f"--{option}" if value else f"--no-{option}")
+        elif isinstance(value, tuple):
+            arguments += [f"--{option}", *map(str, value)]
+        else:
+            arguments += [f"--{option}", str(value)]
+    return arguments
+
+
+def make_environment(**variables: str) -> dict[str, str]:
+    path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "80", **variables}
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
+    """Poll until `condition` holds; fail when the process ends first, or the deadline passes."""
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        if process is not None and process.poll() is not None:
+            out, err = process.communicate()
+            pytest.fail(f"ended with {process.returncode} before its time:\n{out}\n{err}")
+        if time.monotonic() > deadline:
+            pytest.fail("waited in vain")
+        time.sleep(0.002)
+
+
+def count_lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def without_times(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{k: v for k, v in event.items() if k != "wall_s"} for event in events]
+
+
+def assert_same_result(first: Path, second: Path) -> None:
+    """Two finished runs ended with the same bytes and measured the same, wall times aside."""
+    for name in ("policy.safetensors", "policy.json", "evaluator.safetensors", "evaluator.json"):
+        assert (first / name).read_bytes() == (second / name).read_bytes(), name
+    for name in ("rounds.bin", "rounds.jsonl", "probing.bin"):
+        one, other = first / "history" / name, second / "history" / name
+        assert one.exists() == other.exists()
+        if one.exists():
+            assert one.read_bytes() == other.read_bytes(), name
+    assert without_times(read_events(first)) == without_times(read_events(second))
+
+
+def read_events(run: Path) -> list[dict[str, Any]]:
+    """The metrics, read strictly: every line must be whole."""
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def assert_one_line(text: str, *words: str) -> None:
+    """What a person sees of a mistake: one line, no traceback, with these words in it."""
+    lines = text.strip().splitlines()
+    assert len(lines) == 1, text
+    assert lines[0].startswith("litmus: ")
+    for word in words:
+        assert word in lines[0]

@@ -1,0 +1,242 @@
+"""Toys for the tests: environments, a task that is no environment, a network that is no MLP.
+
+Rollout workers import this module by name, so it must be on their path: `conftest.py` sees to it.
+Environment variables reach the workers too, and switch the misbehaving toys on.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from litmus.policies.actions import ActionHead
+from litmus.tasks.base import ContinuousActions, Episode, Moments, RolloutPolicy
+
+TARGET = 0.6
+
+
+class TargetTask:
+    """One step, not a Gymnasium environment: return = 1 - (action - TARGET)², at most 1."""
+
+    state_shape = (2,)
+    actions = ContinuousActions((-1.0,), (1.0,))
+
+    def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
+        state = np.random.default_rng(seed).normal(size=2)
+        action = float(policy.act(state)[0])
+        return_ = 1.0 - (action - TARGET) ** 2
+        return Episode(return_, return_, 1, Moments.of(state[None]))
+
+    def close(self) -> None:
+        pass
+
+
+class PictureTask:
+    """States are pictures [1, 4, 4]; the action should be +1 where the left half is brighter."""
+
+    state_shape = (1, 4, 4)
+    actions = ContinuousActions((-1.0,), (1.0,))
+
+    def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
+        pictures = np.random.default_rng(seed).random((6, 1, 4, 4))
+        wanted = np.sign(pictures[..., :2].sum((1, 2, 3)) - pictures[..., 2:].sum((1, 2, 3)))
+        actions = policy.action_parameters(pictures)[:, 0]
+        return_ = -float(np.square(actions - wanted).mean())
+        return Episode(return_, return_, 6, Moments.of(pictures.reshape(6, -1)))
+
+    def close(self) -> None:
+        pass
+
+
+class ConvArchitecture:
+    """A convolution and a linear layer: nothing but `build`, no faster path of any kind."""
+
+    name = "toy-conv"
+
+    def __init__(self, state_shape: tuple[int, ...], head: ActionHead, channels: int = 2) -> None:
+        self.state_shape, self.head, self.channels = tuple(state_shape), head, channels
+
+    @property
+    def num_params(self) -> int:
+        return sum(parameter.numel() for parameter in self.build().parameters())
+
+    def options(self) -> dict[str, Any]:
+        return {"channels": self.channels}
+
+    def build(self) -> Any:
+        from torch import nn
+
+        from litmus.policies.networks import Squash
+
+        depth, height, width = self.state_shape
+        return nn.Sequential(
+            nn.Conv2d(depth, self.channels, 3, padding=1),
+            nn.Tanh(),
+            nn.Flatten(),
+            nn.Linear(self.channels * height * width, self.head.size),
+            Squash(self.head),
+        )
+
+    def make_numpy_forward(self, flat_params: Any) -> None:
+        return None
+
+    def population_actions(self, flat_params: Any, states: Any) -> None:
+        return None
+
+
+class PlainArchitecture(ConvArchitecture):
+    """One linear layer for any state, again without a faster path."""
+
+    name = "toy-plain"
+
+    def build(self) -> Any:
+        from torch import nn
+
+        from litmus.policies.networks import Squash
+
+        size = int(np.prod(self.state_shape))
+        return nn.Sequential(nn.Flatten(), nn.Linear(size, self.head.size), Squash(self.head))
+
+
+class Walk(gymnasium.Env[Any, Any]):
+    """Four steps of a random walk that pays for a large first action component."""
+
+    observation_space: spaces.Space[Any] = spaces.Box(-np.inf, np.inf, (3,), np.float64)
+    action_space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    length = 4
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.taken = 0
+        return self.observe(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        self.taken += 1
+        self.check(action)
+        info = {"reward_survive": 0.25}
+        return self.observe(), self.reward(action), self.taken == self.length, False, info
+
+    def observe(self) -> Any:
+        observation = self.np_random.normal(size=self.observation_space.shape)
+        return observation.astype(self.observation_space.dtype)
+
+    def check(self, action: Any) -> None:
+        assert self.action_space.contains(action), f"{action!r} is not in {self.action_space}"
+
+    def reward(self, action: Any) -> float:
+        return float(np.ravel(action)[0]) + 0.25
+
+
+class SlowWalk(Walk):
+    """Takes a little time, so that a test can act while a run is under way."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        time.sleep(0.003)
+        return super().step(action)
+
+
+class MatrixWalk(Walk):
+    """Observations and actions that are matrices, and float32."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (2, 3), np.float32)
+    action_space = spaces.Box(-2.0, 2.0, (2, 2), np.float32)
+
+
+class UnboundedWalk(Walk):
+    """One action component has no bounds."""
+
+    action_space = spaces.Box(
+        np.array([-1.0, -np.inf], np.float32), np.array([3.0, np.inf], np.float32)
+    )
+
+
+class ChoiceWalk(Walk):
+    """Choices that do not start at zero."""
+
+    action_space = spaces.Discrete(3, start=5)
+
+    def reward(self, action: Any) -> float:
+        return float(action == 6)
+
+
+class NanWalk(Walk):
+    """Every third episode pays NaN, infinity or shows a NaN, in turn."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        observation = super().reset(seed=seed)
+        self.kind = int(self.np_random.integers(6))
+        return observation
+
+    def reward(self, action: Any) -> float:
+        return {0: np.nan, 1: np.inf}.get(self.kind, super().reward(action))
+
+    def observe(self) -> Any:
+        observation = super().observe()
+        if self.taken == 2 and self.kind == 2:
+            observation[0] = np.nan
+        return observation
+
+    def check(self, action: Any) -> None:
+        pass  # after a NaN observation the action is NaN too
+
+
+class AlwaysNanWalk(Walk):
+    def reward(self, action: Any) -> float:
+        return np.nan
+
+
+class RaisingWalk(Walk):
+    """Breaks in its first step."""
+
+    def check(self, action: Any) -> None:
+        raise RuntimeError("the arm\nfell off")
+
+
+class DyingWalk(Walk):
+    """Takes its process with it: always, or once, when LITMUS_TOY_DIE_ONCE names a file."""
+
+    def check(self, action: Any) -> None:
+        marker = os.environ.get("LITMUS_TOY_DIE_ONCE")
+        if marker is None:
+            os._exit(9)
+        try:
+            Path(marker).touch(exist_ok=False)
+        except FileExistsError:
+            return
+        os._exit(9)
+
+
+class DictWalk(Walk):
+    observation_space = spaces.Dict({"position": spaces.Box(-1, 1, (2,))})
+
+
+class MultiDiscreteWalk(Walk):
+    action_space = spaces.MultiDiscrete([2, 3])
+
+
+class NeedsPackageWalk(Walk):
+    def __init__(self) -> None:
+        import not_there_at_all  # noqa: F401
+
+
+for _class in (
+    Walk,
+    SlowWalk,
+    MatrixWalk,
+    UnboundedWalk,
+    ChoiceWalk,
+    NanWalk,
+    AlwaysNanWalk,
+    RaisingWalk,
+    DyingWalk,
+    DictWalk,
+    MultiDiscreteWalk,
+    NeedsPackageWalk,
+):
+    gymnasium.register(f"Toy{_class.__name__}-v0", f"{__name__}:{_class.__name__}")

@@ -1,0 +1,116 @@
+"""Algorithm 1: what an update touches and what it leaves alone."""
+
+from __future__ import annotations
+
+import collections
+
+import numpy as np
+import pytest
+import torch
+
+from litmus.algorithms import ALGORITHMS, read_config
+from litmus.errors import RunFailed
+from litmus.policies.actions import ActionHead
+from litmus.policies.mlp import MlpArchitecture
+from litmus.policies.population import Population
+from litmus.rollouts.base import Setting
+from litmus.rollouts.serial import SerialCollector
+from litmus.tasks.base import TaskSpec
+
+TARGET = TaskSpec("toys:TargetTask")
+NAMES = sorted(ALGORITHMS)
+
+
+def make(name: str, **options):
+    task = TARGET.build()
+    architecture = MlpArchitecture(
+        task.state_shape, ActionHead.for_task("auto", task.actions), hidden=(4,)
+    )
+    values = {"task": "target", "round_size": 2, "evaluator_hidden": [16], "steps": 1000}
+    config = read_config(name, {**values, **options})
+    collector = SerialCollector(Setting(TARGET, architecture, config.seed))
+    return ALGORITHMS[name].load()(config, architecture, collector, torch.device("cpu"))
+
+
+def copy_parameters(evaluator) -> list[torch.Tensor]:
+    return [parameter.detach().clone() for parameter in evaluator.parameters()]
+
+
+FROZEN = 1e-30
+"""A learning rate so small that no float changes."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_frozen_evaluator_stays_frozen_while_the_policy_is_updated(name: str) -> None:
+    algorithm = make(name, evaluator_lr=FROZEN)
+    before, theta = copy_parameters(algorithm.evaluator), algorithm.flat_params
+    algorithm.iterate()
+    assert not np.array_equal(algorithm.flat_params, theta)
+    for old, new in zip(before, algorithm.evaluator.parameters(), strict=True):
+        assert torch.equal(old, new)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_policy_stays_while_the_evaluator_is_updated(name: str) -> None:
+    algorithm = make(name, policy_updates=0)
+    before, theta = copy_parameters(algorithm.evaluator), algorithm.flat_params
+    algorithm.iterate()
+    assert np.array_equal(algorithm.flat_params, theta)
+    for old, new in zip(before, algorithm.evaluator.parameters(), strict=True):
+        assert not torch.equal(old, new)  # the probing states among them
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_policy_updates_climb_the_evaluator(name: str) -> None:
+    algorithm = make(name, evaluator_lr=FROZEN, policy_lr=1e-4)
+
+    def value_now() -> float:
+        theta = torch.from_numpy(algorithm.flat_params)
+        population = Population(algorithm.architecture, theta[None])
+        return algorithm.evaluator.value(population).item()
+
+    values = [value_now()]
+    for _ in range(5):
+        algorithm.iterate()
+        values.append(value_now())
+    assert values == sorted(values)
+    assert values[-1] > values[0]
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+def test_with_overlap_theta_lags_by_exactly_one_round(overlap: bool) -> None:
+    algorithm = make("pssvf", overlap=overlap)
+    learned = [algorithm.flat_params]
+    collected = []
+    for _ in range(4):
+        collected.append(algorithm.iterate().round.flat_params.copy())
+        learned.append(algorithm.flat_params)
+    lag = 1 if overlap else 0
+    for number, theta in enumerate(collected):
+        assert np.array_equal(theta, learned[max(0, number - lag)])
+
+
+def test_episodes_are_numbered_without_gaps() -> None:
+    algorithm = make("pssvf", round_size=3)
+    rounds = [algorithm.iterate().round for _ in range(3)]
+    assert [r.number for r in rounds] == [0, 1, 2]
+    assert [r.first_episode for r in rounds] == [0, 3, 6]
+
+
+def test_a_state_that_is_loaded_goes_on_as_the_one_that_was_saved() -> None:
+    first, second = make("pssvf", buffer_size=3), make("pssvf", buffer_size=3)
+    history = [first.iterate().round for _ in range(4)]
+    saved = {name: tensor.clone() for name, tensor in first.state_dict().items()}
+    second.load_state_dict(saved, history)
+    for _ in range(3):
+        one, other = first.iterate(), second.iterate()
+        assert one.metrics == other.metrics
+        assert np.array_equal(one.round.flat_params, other.round.flat_params)
+    for name, tensor in first.state_dict().items():
+        assert torch.equal(tensor, second.state_dict()[name]), name
+
+
+def test_learning_that_diverges_stops_with_one_line() -> None:
+    algorithm = make("pssvf", evaluator_lr=1e30, policy_lr=1e30)
+    with pytest.raises(RunFailed, match="diverged"):
+        collections.deque((algorithm.iterate() for _ in range(20)), maxlen=0)

@@ -1,0 +1,99 @@
+"""Action heads: what a network's outputs mean in a task."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litmus.errors import BadInput
+from litmus.policies.actions import ActionHead, actions_from_json, actions_to_json
+from litmus.tasks.base import ContinuousActions, DiscreteActions
+
+BOUNDED = ContinuousActions((-2.0, 0.0), (4.0, 1.0))
+outputs = st.lists(st.floats(-50, 50, width=32), min_size=2, max_size=2)
+
+
+@given(outputs)
+def test_bounded_actions_stay_within_their_bounds(values: list[float]) -> None:
+    head = ActionHead("deterministic", BOUNDED)
+    action = head.squash(np.array(values, np.float32))
+    assert (action >= np.array(BOUNDED.low)).all()
+    assert (action <= np.array(BOUNDED.high)).all()
+
+
+@given(outputs)
+def test_unbounded_actions_are_the_outputs(values: list[float]) -> None:
+    head = ActionHead("deterministic", ContinuousActions((-np.inf,) * 2, (np.inf,) * 2))
+    given_outputs = np.array(values, np.float32)
+    assert np.array_equal(head.squash(given_outputs.copy()), given_outputs)
+
+
+@given(outputs)
+def test_class_probabilities_are_positive_and_sum_to_one(values: list[float]) -> None:
+    probabilities = ActionHead("categorical", DiscreteActions(2)).squash(np.array(values, "f4"))
+    assert (probabilities >= 0).all()
+    assert probabilities.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_outputs_of_zero_are_the_middle_of_the_range() -> None:
+    action = ActionHead("deterministic", BOUNDED).squash(np.zeros(2, np.float32))
+    assert action.tolist() == [1.0, 0.5]
+
+
+def test_choices_follow_their_probabilities() -> None:
+    head = ActionHead("categorical", DiscreteActions(3))
+    generator = np.random.default_rng(0)
+    probabilities = np.array([0.2, 0.5, 0.3], np.float32)
+    drawn = np.bincount([head.choose(probabilities, generator) for _ in range(6000)], minlength=3)
+    chi_square = np.sum((drawn - 6000 * probabilities) ** 2 / (6000 * probabilities))
+    assert chi_square < 13.8  # the 99.9 % point of two degrees of freedom
+
+
+def test_gaussian_actions_have_the_mean_and_spread_they_say_relative_to_the_range() -> None:
+    wide = ContinuousActions((-100.0,), (100.0,))
+    head = ActionHead("gaussian", wide)
+    generator = np.random.default_rng(0)
+    parameters = np.array([5.0, -3.0], np.float32)  # mean, log-std
+    drawn = [float(head.choose(parameters, generator)[0]) for _ in range(20_000)]
+    assert np.mean(drawn) == pytest.approx(5.0, abs=0.15)
+    assert np.std(drawn) == pytest.approx(np.exp(-3.0) * 100, rel=0.03)
+
+
+def test_gaussian_actions_are_clipped_to_the_bounds() -> None:
+    head = ActionHead("gaussian", BOUNDED)
+    generator = np.random.default_rng(0)
+    drawn = np.array([head.choose(np.array([4, 1, 0, 0], "f4"), generator) for _ in range(200)])
+    assert (drawn <= np.array(BOUNDED.high)).all()
+    assert (drawn.max(axis=0) == np.array(BOUNDED.high)).all()
+
+
+@pytest.mark.parametrize(
+    ("distribution", "actions", "fitting"),
+    [
+        ("gaussian", DiscreteActions(2), "categorical"),
+        ("deterministic", DiscreteActions(2), "categorical"),
+        ("categorical", BOUNDED, "deterministic or gaussian"),
+    ],
+)
+def test_a_distribution_that_does_not_fit_the_task_is_bad_input(
+    distribution, actions, fitting: str
+) -> None:
+    with pytest.raises(BadInput, match=fitting):
+        ActionHead.for_task(distribution, actions)
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        BOUNDED,
+        DiscreteActions(4),
+        ContinuousActions((-np.inf, 0.0), (np.inf, np.inf)),
+    ],
+)
+def test_actions_survive_json(actions) -> None:
+    import json
+
+    text = json.dumps(actions_to_json(actions), allow_nan=False)
+    assert actions_from_json(json.loads(text)) == actions

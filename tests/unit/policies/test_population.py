@@ -1,0 +1,148 @@
+"""Many policies at once must answer as each would alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from toys import ConvArchitecture
+
+from litmus.policies.actions import ActionHead
+from litmus.policies.mlp import MlpArchitecture
+from litmus.policies.policy import Policy
+from litmus.policies.population import Population, evaluate_modules, flatten, load_flat, unflatten
+from litmus.tasks.base import ContinuousActions, DiscreteActions
+
+BOUNDED = ContinuousActions((-2.0, -1.0), (4.0, 1.0))
+PARTLY_BOUNDED = ContinuousActions((-1.0, -np.inf), (1.0, np.inf))
+UNBOUNDED = ContinuousActions((-np.inf,) * 2, (np.inf,) * 2)
+HEADS = {
+    "deterministic": ActionHead("deterministic", BOUNDED),
+    "half-open": ActionHead("deterministic", ContinuousActions((0.0, 0.0), (np.inf, 1.0))),
+    "partly bounded": ActionHead("deterministic", PARTLY_BOUNDED),
+    "unbounded": ActionHead("deterministic", UNBOUNDED),
+    "gaussian": ActionHead("gaussian", BOUNDED),
+    "gaussian unbounded": ActionHead("gaussian", UNBOUNDED),
+    "categorical": ActionHead("categorical", DiscreteActions(3)),
+}
+SHAPES = {
+    "two layers": {"hidden": (7, 5)},
+    "linear": {"hidden": ()},
+    "relu": {"hidden": (7,), "activation": "relu"},
+    "matrix states": {"state_shape": (2, 3), "hidden": (6,)},
+}
+
+
+def make(head: str, shape: str) -> MlpArchitecture:
+    options = {"state_shape": (4,), **SHAPES[shape]}
+    return MlpArchitecture(head=HEADS[head], **options)
+
+
+def sample(architecture: MlpArchitecture, policies: int = 5, states: int = 6):
+    torch.manual_seed(0)
+    flat = torch.randn(policies, architecture.num_params)
+    return flat, torch.randn(states, *architecture.state_shape)
+
+
+def answer_one_by_one(architecture, flat: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+    answers = []
+    for row in flat:
+        module = architecture.build()
+        load_flat(module, row)
+        answers.append(module(states))
+    return torch.stack(answers).detach()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("head", HEADS)
+def test_a_population_answers_as_its_policies_do_one_by_one(head: str, shape: str) -> None:
+    architecture = make(head, shape)
+    flat, states = sample(architecture)
+    expected = answer_one_by_one(architecture, flat, states)
+    assert expected.shape == (5, 6, architecture.head.size)
+    torch.testing.assert_close(Population(architecture, flat).actions(states), expected)
+    torch.testing.assert_close(evaluate_modules(architecture, flat, states), expected)
+
+
+@pytest.mark.parametrize("policies", [1, 5])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("head", HEADS)
+def test_gradients_of_the_fast_path_equal_those_through_any_module(
+    head: str, shape: str, policies: int
+) -> None:
+    architecture = make(head, shape)
+    flat, states = sample(architecture, policies)
+    gradients = []
+    for evaluate in (
+        architecture.population_actions,
+        lambda *a: evaluate_modules(architecture, *a),
+    ):
+        theta, probes = flat.clone().requires_grad_(), states.clone().requires_grad_()
+        answers = evaluate(theta, probes)
+        weights = torch.linspace(-1, 1, answers.numel()).view(answers.shape)
+        gradients.append(torch.autograd.grad((answers * weights).sum(), (theta, probes)))
+    for fast, general in zip(*gradients, strict=True):
+        torch.testing.assert_close(fast, general, rtol=1e-4, atol=1e-5)
+        assert general.abs().sum() > 0
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("head", HEADS)
+def test_the_workers_numpy_pass_equals_the_torch_module(head: str, shape: str) -> None:
+    architecture = make(head, shape)
+    flat, states = sample(architecture, policies=1)
+    expected = answer_one_by_one(architecture, flat, states)[0].numpy()
+    forward = architecture.make_numpy_forward(flat[0].numpy())
+    np.testing.assert_allclose(forward(states.numpy().copy()), expected, rtol=1e-4, atol=1e-5)
+    one_by_one = [np.array(forward(state)) for state in states.numpy()]
+    np.testing.assert_allclose(one_by_one, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_module_that_is_no_mlp_works_as_a_population() -> None:
+    architecture = ConvArchitecture((1, 4, 4), ActionHead("deterministic", BOUNDED))
+    flat, states = sample(architecture)
+    expected = answer_one_by_one(architecture, flat, states)
+    torch.testing.assert_close(Population(architecture, flat).actions(states), expected)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_number_of_parameters_is_that_of_the_module(shape: str) -> None:
+    architecture = make("gaussian", shape)
+    module = architecture.build()
+    assert architecture.num_params == sum(p.numel() for p in module.parameters())
+
+
+def test_flat_parameters_keep_the_order_of_the_modules_own() -> None:
+    module = make("gaussian", "two layers").build()
+    flat = flatten(module)
+    for name, piece in unflatten(module, flat).items():
+        assert torch.equal(piece, module.get_parameter(name))
+    other = make("gaussian", "two layers").build()
+    load_flat(other, flat)
+    assert torch.equal(flatten(other), flat)
+
+
+def test_answers_do_not_depend_on_the_company_a_policy_keeps() -> None:
+    architecture = make("deterministic", "two layers")
+    flat, states = sample(architecture)
+    together = Population(architecture, flat).actions(states)
+    alone = Population(architecture, flat[2:3]).actions(states)
+    torch.testing.assert_close(together[2:3], alone)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_policy_is_the_same_after_saving_and_loading(head: str, tmp_path) -> None:
+    from litmus.policies.normalizer import Normalizer
+
+    architecture = make(head, "two layers")
+    flat, observations = sample(architecture, policies=1)
+    normalizer = Normalizer(np.arange(4.0), np.array([1.0, 2.0, 3.0, 4.0]))
+    policy = Policy(architecture, flat[0], normalizer)
+    policy.save(tmp_path / "policy.safetensors")
+    loaded = Policy.load(tmp_path / "policy.safetensors")
+    assert loaded.architecture == architecture
+    assert torch.equal(loaded(observations), policy(observations))
+    network = architecture.build()
+    load_flat(network, flat[0])
+    by_hand = (observations - torch.arange(4.0)) / torch.tensor([1.0, 2.0, 3.0, 4.0])
+    torch.testing.assert_close(policy(observations), network(by_hand))

@@ -1,0 +1,57 @@
+"""Running statistics against numpy on all observations at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litmus.tasks.base import Moments
+from litmus.training.normalizer import RunningNormalizer
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 20), min_size=1, max_size=8))
+def test_merging_episodes_equals_numpy_on_all_of_them(seed: int, lengths: list[int]) -> None:
+    generator = np.random.default_rng(seed)
+    episodes = [generator.normal(5, 3, size=(length, 2)) for length in lengths]
+    running = RunningNormalizer(2)
+    for episode in episodes:
+        running.merge(Moments.of(episode))
+    everything = np.concatenate(episodes)
+    frozen = running.freeze()
+    assert running.count == len(everything)
+    np.testing.assert_allclose(frozen.mean, everything.mean(axis=0), rtol=1e-10, atol=1e-10)
+    if len(everything) > 1:
+        np.testing.assert_allclose(frozen.std, everything.std(axis=0), rtol=1e-8)
+
+
+def test_a_small_spread_around_a_large_mean_is_not_lost() -> None:
+    """The textbook formula, mean of squares less squared mean, gives nonsense here."""
+    observations = np.random.default_rng(0).normal(1e8, 1e-1, size=(1000, 1))
+    running = RunningNormalizer(1)
+    for piece in np.split(observations, 10):
+        running.merge(Moments.of(piece))
+    assert running.freeze().std[0] == pytest.approx(observations.std(), rel=1e-6)
+
+
+def test_a_component_that_never_varies_is_centred_and_not_blown_up() -> None:
+    running = RunningNormalizer(2)
+    running.merge(Moments.of(np.array([[3.0, 1.0], [3.0, 2.0]])))
+    frozen = running.freeze()
+    assert frozen.mean[0] == 3.0
+    assert frozen.std.tolist() == [1.0, 0.5]
+
+
+def test_before_the_first_episode_nothing_is_changed() -> None:
+    frozen = RunningNormalizer(3).freeze()
+    assert frozen.mean.tolist() == [0.0] * 3
+    assert frozen.std.tolist() == [1.0] * 3
+
+
+def test_what_was_frozen_stays_as_it_was() -> None:
+    running = RunningNormalizer(1)
+    running.merge(Moments.of(np.array([[1.0], [3.0]])))
+    frozen = running.freeze()
+    running.merge(Moments.of(np.array([[100.0]])))
+    assert frozen.mean[0] == 2.0
