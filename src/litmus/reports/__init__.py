@@ -1,0 +1,1 @@
+"""WHAT PEOPLE LOOK AT: from run directories to one page. Nothing here trains."""

@@ -1,0 +1,193 @@
+"""Everything a report says of one run beyond its metrics: knowledge, probing states, behaviour.
+
+Each part stands alone: what cannot be made is a line among the notes, and the rest is still shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from litmus.algorithms.base import Round
+from litmus.errors import BadInput, RunFailed
+from litmus.evaluators.base import Evaluator
+from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.policies.policy import Policy
+from litmus.reports.behaviour import Behaviour, run_behaviour
+from litmus.reports.component_names import name_action_components, name_state_components
+from litmus.reports.knowledge import (
+    Judgement,
+    PolicySample,
+    ProbingKnowledge,
+    examine_probing_states,
+    find_constant_components,
+    judge,
+    measure_fresh,
+    sample_buffer,
+)
+from litmus.reports.records import RunRecord
+from litmus.reports.render import CannotRender, RenderedState, Rendering
+from litmus.reports.statistics import Floats
+from litmus.runs.directory import Run
+from litmus.training.restore import open_history
+
+SHOWN_STATES = 6
+"""Probing states with pictures: the most important ones."""
+
+T = TypeVar("T")
+
+
+@dataclass
+class RunDetails:
+    """What is known of one run. Parts that could not be made are None, and a note says why."""
+
+    record: RunRecord
+    notes: list[str] = field(default_factory=list)
+    policy: Policy | None = None
+    evaluator: Evaluator | None = None
+    buffer: Judgement | None = None
+    fresh: Judgement | None = None
+    probing: ProbingKnowledge | None = None
+    behaviour: Behaviour | None = None
+    constant: NDArray[np.bool_] | None = None  # [D]
+    snapshot_steps: Floats | None = None  # [S]
+    snapshots: NDArray[np.float32] | None = None  # [S, K, D]
+    rendered: list[RenderedState] = field(default_factory=list)
+    """Of the first probing states of the ranking."""
+    rendering_note: str | None = None
+
+    @property
+    def state_names(self) -> list[str]:
+        assert self.policy is not None
+        size = int(np.prod(self.policy.architecture.state_shape))
+        return name_state_components(self.record.task, size)
+
+    @property
+    def action_names(self) -> list[str]:
+        assert self.policy is not None
+        head = self.policy.architecture.head
+        return name_action_components(self.record.task, head.size, head.distribution)
+
+
+class DetailsInProgress:
+    """Details whose pictures are still being made by another process."""
+
+    def __init__(self, record: RunRecord, with_pictures: bool = True) -> None:
+        self.details = RunDetails(record)
+        self._rendering: Rendering | None = None
+        run = record.run
+        if run is None:
+            return
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # the renderer needs the other cores
+        try:
+            self._examine(run, with_pictures)
+        finally:
+            torch.set_num_threads(threads)
+
+    def finish(self) -> RunDetails:
+        """Wait for the pictures."""
+        if self._rendering is not None:
+            try:
+                self.details.rendered = self._rendering.result()
+            except CannotRender as error:
+                self.details.rendering_note = str(error)
+        return self.details
+
+    def _examine(self, run: Run, with_pictures: bool) -> None:
+        details, record = self.details, self.details.record
+        details.policy = self._try("the policy", lambda: run.policy)
+        details.evaluator = self._try("the evaluator", lambda: run.evaluator)
+        if details.policy is None:
+            return
+        policy = details.policy
+        rounds = self._try("the history of policies", lambda: _read_history(run, policy)) or []
+        sample = self._try("the buffer", lambda: _sample(record, rounds))
+        if isinstance(details.evaluator, FingerprintEvaluator):
+            evaluator = details.evaluator
+            known = sample or _no_policies(policy)
+            details.probing = self._try(
+                "the probing states", lambda: examine_probing_states(evaluator, policy, known)
+            )
+            self._read_snapshots(run)
+        details.behaviour = self._try(
+            "the behaviour", lambda: run_behaviour(record.task, policy, record.seed or 0)
+        )
+        visited = details.behaviour.states if details.behaviour else None
+        is_normalized = bool(record.config.get("normalize_observations", True))
+        details.constant = find_constant_components(rounds, visited, is_normalized)
+        if with_pictures:
+            self._start_rendering()
+        if details.evaluator is not None:
+            self._judge(details.evaluator, policy, sample)
+
+    def _read_snapshots(self, run: Run) -> None:
+        found = self._try("how the probing states moved", run.read_probing_snapshots)
+        if found is not None and len(found[0]):
+            steps, states = found
+            self.details.snapshot_steps = steps
+            self.details.snapshots = states.reshape(*states.shape[:2], -1)
+
+    def _judge(self, evaluator: Evaluator, policy: Policy, sample: PolicySample | None) -> None:
+        details, config = self.details, self.details.record.config
+        if sample is not None and len(sample.measured):
+            details.buffer = self._try(
+                "the buffer's returns", lambda: judge(evaluator, policy.architecture, sample)
+            )
+        noise = config.get("noise")
+        if noise:
+            details.fresh = self._try(
+                "fresh perturbations", lambda: self._judge_fresh(evaluator, policy, float(noise))
+            )
+
+    def _judge_fresh(self, evaluator: Evaluator, policy: Policy, noise: float) -> Judgement:
+        config = self.details.record.config
+        sample = measure_fresh(
+            config["task"], config.get("survival_bonus", "auto"), policy, noise, config["seed"]
+        )
+        return judge(evaluator, policy.architecture, sample)
+
+    def _start_rendering(self) -> None:
+        details = self.details
+        if details.probing is None or details.policy is None:
+            return
+        shown = details.probing.ranking[:SHOWN_STATES]
+        nearest = None
+        if details.behaviour is not None:
+            distances = details.behaviour.distances(details.probing.states[shown])
+            nearest = details.behaviour.states[distances.argmin(axis=0)]
+        try:
+            self._rendering = Rendering(
+                details.record.task, details.policy, details.probing.raw_states[shown], nearest
+            )
+        except CannotRender as error:
+            details.rendering_note = str(error)
+
+    def _try(self, what: str, make: Callable[[], T]) -> T | None:
+        """Make one part; a run that is damaged there, or a task that is missing, is a note."""
+        try:
+            return make()
+        except (BadInput, RunFailed, OSError, ValueError, KeyError, RuntimeError) as error:
+            message = " ".join(str(error).split()) or type(error).__name__
+            self.details.notes.append(f"{what} cannot be shown: {message}")
+            return None
+
+
+def _read_history(run: Run, policy: Policy) -> list[Round]:
+    if not run.history_path.is_dir():  # opening it would make it: a report writes nothing there
+        raise BadInput("the run has none")
+    return open_history(run, policy.architecture).read()
+
+
+def _sample(record: RunRecord, rounds: list[Round]) -> PolicySample:
+    capacity = int(record.config.get("buffer_size", 10_000))
+    return sample_buffer(rounds, capacity, record.config["seed"])
+
+
+def _no_policies(policy: Policy) -> PolicySample:
+    return PolicySample(np.empty((0, policy.flat_params.numel()), np.float32), np.empty(0))

@@ -1,0 +1,122 @@
+"""Runs of the same configuration together, named by what differs between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from litmus.reports.records import RunRecord
+from litmus.reports.statistics import (
+    Band,
+    Estimate,
+    average_curves,
+    interquartile_mean,
+    mean,
+    stratified_bootstrap,
+)
+
+NOT_THE_CONFIGURATION = frozenset(
+    {"seed", "workers", "device", "checkpoint_seconds", "tensorboard"}
+)
+"""Options by which two runs of one configuration may differ: none of them is about the method."""
+
+LABEL_PARTS = 3
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ by their seed only."""
+
+    label: str
+    task: str
+    algorithm: str
+    records: tuple[RunRecord, ...]
+
+    @property
+    def finals(self) -> list[float]:
+        return [r.final_return for r in self.records if r.final_return is not None]
+
+    @property
+    def final_return(self) -> Estimate | None:
+        """Interquartile mean over runs; of one run, over the episodes of its last evaluations."""
+        finals = self.finals
+        if len(finals) > 1:
+            return stratified_bootstrap([finals])
+        for record in self.records:
+            returns = [
+                np.asarray(event["returns"], dtype=np.float64)
+                for event in record.final_evaluations
+                if event.get("returns")
+            ]
+            if returns and np.isfinite(np.concatenate(returns)).all():
+                return stratified_bootstrap(returns, statistic=mean)
+        return None
+
+    def average(self, over: Literal["steps", "wall_s"]) -> Band | None:
+        return average_curves([record.evaluation_curve(over) for record in self.records])
+
+    @property
+    def middle_record(self) -> RunRecord:
+        """The run nearest to the group's interquartile mean: the one to show where one must do."""
+        finished = [r for r in self.records if r.final_return is not None]
+        if not finished:
+            return self.records[0]
+        middle = float(interquartile_mean(self.finals))
+        return min(finished, key=lambda r: abs((r.final_return or 0.0) - middle))
+
+
+def group_records(records: Sequence[RunRecord]) -> list[Group]:
+    """Groups in the order of their first run; unreadable runs belong to none."""
+    members: dict[str, list[RunRecord]] = {}
+    for record in records:
+        if record.run is not None and record.config:
+            key = json.dumps(_method(record.config), sort_keys=True, default=str)
+            members.setdefault(key, []).append(record)
+    labels = _label_groups([group[0].config for group in members.values()])
+    return [
+        Group(label, group[0].task, group[0].algorithm, tuple(group))
+        for label, group in zip(labels, members.values(), strict=True)
+    ]
+
+
+def find_differences(configs: Sequence[dict[str, Any]]) -> list[str]:
+    """Options of the method that are not the same in all configurations."""
+    names = sorted({name for config in configs for name in _method(config)})
+    return [name for name in names if len({json.dumps(config.get(name)) for config in configs}) > 1]
+
+
+def _label_groups(configs: Sequence[dict[str, Any]]) -> list[str]:
+    """Task and algorithm, then what else differs: as much as a legend can hold."""
+    differing = find_differences(configs)
+    shared = [name for name in differing if all(name in config for config in configs)]
+    leading = [name for name in ("task", "algorithm") if name in differing]
+    others = [name for name in shared if name not in ("task", "algorithm")]
+    labels = [_label(config, leading or ["task", "algorithm"], []) for config in configs]
+    if "algorithm" in leading and len(set(labels)) == len(labels):
+        return labels  # an algorithm brings its own values; the table has them
+    return (
+        [_label(config, leading, others[:LABEL_PARTS]) for config in configs] if others else labels
+    )
+
+
+def _label(config: dict[str, Any], plain: Sequence[str], named: Sequence[str]) -> str:
+    parts = [str(config.get(name, "?")) for name in plain]
+    parts += [f"{name.replace('_', ' ')} {show_value(config.get(name))}" for name in named]
+    return ", ".join(parts)
+
+
+def show_value(value: object) -> str:
+    """A configuration value, for people."""
+    if isinstance(value, list):
+        return "×".join(map(str, value)) or "none"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return str(value)
+
+
+def _method(config: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in NOT_THE_CONFIGURATION}

@@ -1,0 +1,239 @@
+"""What V knows: how well it predicts, which probing states it listens to, what in them it uses.
+
+Predicted and measured are *training* returns (survival bonus removed, where it is): that is what
+the evaluator learned.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from litmus.algorithms.base import Round
+from litmus.evaluators.base import Evaluator
+from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.policies.architecture import Architecture
+from litmus.policies.policy import Policy
+from litmus.policies.population import Population
+from litmus.reports.statistics import Floats, rank_correlation
+from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.make import make_collector
+from litmus.seeding import Stream, perturb
+from litmus.tasks import SurvivalBonus, make_task_spec
+
+SAMPLED_POLICIES = 400
+"""Of the buffer, evenly spaced in age: enough for a picture, and seconds instead of minutes."""
+FRESH_POLICIES = 48
+FRESH_SECONDS = 6.0
+FIRST_FRESH_INDEX = 2**40
+"""Perturbations are numbered by episode; no run gets this far, so these were never seen."""
+POLICIES_FOR_IMPORTANCE = 64
+CHUNK = 32
+
+
+@dataclass(frozen=True)
+class PolicySample:
+    """Policies with their measured training returns."""
+
+    flat_params: NDArray[np.float32]  # [B, P]
+    measured: Floats  # [B]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Predictions beside measurements."""
+
+    predicted: Floats  # [B]
+    measured: Floats  # [B]
+
+    @property
+    def rank_correlation(self) -> float | None:
+        return rank_correlation(self.predicted, self.measured)
+
+    @property
+    def error(self) -> float | None:
+        """Root of the mean squared error."""
+        if not self.measured.size:
+            return None
+        return float(np.sqrt(np.mean(np.square(self.predicted - self.measured))))
+
+    @property
+    def guessing_error(self) -> float | None:
+        """The error of always saying the mean of what was measured: what V must beat."""
+        return float(np.std(self.measured)) if self.measured.size else None
+
+
+@dataclass(frozen=True)
+class ProbingKnowledge:
+    """What the evaluator's probing states are to it."""
+
+    states: Floats  # [K, D], normalised
+    raw_states: Floats  # [K, D], as the environment would observe them
+    actions: Floats  # [K, A], the run's policy asked there
+    importance: Floats  # [K], |change of V| when the answer is replaced by its mean
+    action_gradient: Floats  # [K, A], ∂V/∂action at the run's policy
+    component_use: Floats  # [D], |∂V/∂s| over policies and probing states, in normalised units
+
+    @property
+    def ranking(self) -> NDArray[np.int64]:
+        """Probing states, the most important first."""
+        return np.argsort(-self.importance, kind="stable")
+
+
+def sample_buffer(
+    rounds: Sequence[Round], capacity: int, seed: int, limit: int = SAMPLED_POLICIES
+) -> PolicySample:
+    """Rebuild policies of the buffer from the history: the last `capacity`, thinned evenly."""
+    kept = [
+        (past, index, float(outcome.training_return))
+        for past in rounds
+        for index, outcome in enumerate(past.episodes, start=past.first_episode)
+        if outcome.training_return is not None
+    ][-capacity:]
+    if len(kept) > limit:
+        kept = [kept[i] for i in np.linspace(0, len(kept) - 1, limit).round().astype(int)]
+    rows = [perturb(past.flat_params, past.noise, seed, index) for past, index, _ in kept]
+    size = rounds[0].flat_params.size if rounds else 0
+    flat_params = np.stack(rows) if rows else np.empty((0, size), np.float32)
+    return PolicySample(flat_params, np.array([value for *_, value in kept], dtype=np.float64))
+
+
+def measure_fresh(
+    task: str,
+    survival_bonus: SurvivalBonus,
+    policy: Policy,
+    noise: float,
+    seed: int,
+    workers: int | None = None,
+) -> PolicySample:
+    """Perturb the policy anew and run one episode of each, within a bounded time."""
+    spec = make_task_spec(task, survival_bonus)
+    flat_params = policy.flat_params.cpu().numpy()
+    chunk = 8
+    collector = make_collector(Setting(spec, policy.architecture, seed), workers, capacity=chunk)
+    rows, measured = [], []
+    try:
+        deadline = time.monotonic() + FRESH_SECONDS
+        for first in range(FIRST_FRESH_INDEX, FIRST_FRESH_INDEX + FRESH_POLICIES, chunk):
+            indices = range(first, first + chunk)
+            request = Request(flat_params, policy.normalizer, noise, Stream.MEASUREMENT, indices)
+            for index, episode in zip(indices, collector.start(request).result(), strict=True):
+                if episode.is_finite:
+                    rows.append(perturb(flat_params, noise, seed, index))
+                    measured.append(episode.training_return)
+            if time.monotonic() > deadline:
+                break
+    finally:
+        collector.close()
+    stacked = np.stack(rows) if rows else np.empty((0, flat_params.size), np.float32)
+    return PolicySample(stacked, np.array(measured, dtype=np.float64))
+
+
+def judge(evaluator: Evaluator, architecture: Architecture, sample: PolicySample) -> Judgement:
+    """Ask V about each policy."""
+    predicted = [np.empty(0)]
+    with torch.no_grad():
+        for start in range(0, len(sample.flat_params), CHUNK):
+            rows = torch.from_numpy(sample.flat_params[start : start + CHUNK])
+            predicted.append(evaluator.value(Population(architecture, rows)).double().numpy())
+    return Judgement(np.concatenate(predicted), sample.measured)
+
+
+def examine_probing_states(
+    evaluator: FingerprintEvaluator, policy: Policy, sample: PolicySample
+) -> ProbingKnowledge:
+    """Importance, gradients and component use of the probing states, over policies of the buffer."""
+    architecture = policy.architecture
+    rows = _spread(sample.flat_params, POLICIES_FOR_IMPORTANCE)
+    if not len(rows):
+        rows = policy.flat_params.cpu().numpy()[None]
+    states = evaluator.probing_states.detach()
+    flat = states.flatten(1).double().numpy()
+    raw = flat * evaluator.std.numpy().ravel() + evaluator.mean.numpy().ravel()
+    own = policy.flat_params.cpu().unsqueeze(0)
+    actions, gradient = _differentiate_by_action(evaluator, architecture, own)
+    answers = _collect_answers(architecture, rows, states)
+    return ProbingKnowledge(
+        states=flat,
+        raw_states=raw,
+        actions=actions,
+        importance=measure_importance(evaluator, answers),
+        action_gradient=gradient,
+        component_use=_measure_component_use(evaluator, architecture, rows),
+    )
+
+
+def measure_importance(evaluator: FingerprintEvaluator, answers: Tensor) -> Floats:
+    """Mean |V(answers) - V(answers with the k-th replaced by its mean)|.  [B, K, A] -> [K]"""
+    with torch.no_grad():
+        values = evaluator.value_of_answers(answers)
+        means = answers.mean(dim=0)  # [K, A]
+        changes = []
+        for k in range(answers.shape[1]):
+            replaced = answers.clone()
+            replaced[:, k] = means[k]
+            changes.append((evaluator.value_of_answers(replaced) - values).abs().mean())
+    return torch.stack(changes).double().numpy()
+
+
+def _differentiate_by_action(
+    evaluator: FingerprintEvaluator, architecture: Architecture, own: Tensor
+) -> tuple[Floats, Floats]:  # [1, P] -> [K, A], [K, A]
+    with torch.no_grad():
+        answers = Population(architecture, own).actions(evaluator.probing_states)
+    answers = answers.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(evaluator.value_of_answers(answers).sum(), answers)
+    return answers.detach()[0].double().numpy(), gradient[0].double().numpy()
+
+
+def _collect_answers(
+    architecture: Architecture, rows: NDArray[np.float32], states: Tensor
+) -> Tensor:  # [B, K, A]
+    with torch.no_grad():
+        return torch.cat(
+            [
+                Population(architecture, torch.from_numpy(rows[i : i + CHUNK])).actions(states)
+                for i in range(0, len(rows), CHUNK)
+            ]
+        )
+
+
+def _measure_component_use(
+    evaluator: FingerprintEvaluator, architecture: Architecture, rows: NDArray[np.float32]
+) -> Floats:  # [D]
+    """How much V moves when a component of the probing states does, through the policies."""
+    total = torch.zeros(evaluator.probing_states[0].numel(), dtype=torch.float64)
+    # Each policy alone: the sign of its gradient must not cancel another's.
+    chosen = _spread(rows, 16)
+    for row in chosen:
+        states = evaluator.probing_states.detach().clone().requires_grad_()
+        answers = Population(architecture, torch.from_numpy(row).unsqueeze(0)).actions(states)
+        (gradient,) = torch.autograd.grad(evaluator.value_of_answers(answers).sum(), states)
+        total += gradient.flatten(1).abs().sum(dim=0).double()
+    return np.asarray((total / max(1, len(chosen))).numpy())
+
+
+def _spread(rows: NDArray[np.float32], limit: int) -> NDArray[np.float32]:
+    if len(rows) <= limit:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, limit).round().astype(int)]
+
+
+def find_constant_components(
+    rounds: Sequence[Round], visited: Floats | None, is_normalized: bool
+) -> NDArray[np.bool_] | None:
+    """Which components of the state never varied, as far as the run can tell.
+
+    The normaliser leaves a component that never varied unscaled: its std is exactly 1.
+    """
+    flat_in_episode = None if visited is None else np.ptp(visited, axis=0) == 0
+    if not is_normalized or len(rounds) < 2:
+        return flat_in_episode
+    never_scaled = np.asarray(rounds[-1].normalizer.std == 1.0)
+    return never_scaled if flat_in_episode is None else never_scaled & flat_in_episode

@@ -1,0 +1,191 @@
+"""A run as a report sees it: whatever of the directory can be read, and what cannot, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from litmus.errors import BadInput
+from litmus.files import read_json
+from litmus.reports.statistics import Curve
+from litmus.runs.directory import Run
+from litmus.runs.metrics import Event
+
+State = Literal["finished", "unfinished", "unreadable"]
+
+FINAL_EVALUATIONS = 20
+"""The paper's: a run's final return is the mean over its last 20 evaluations."""
+FINAL_SHARE = 0.1
+"""A shorter run has no 20 evaluations near its end: there it is the last tenth of them."""
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One run directory, read once."""
+
+    path: Path
+    name: str
+    run: Run | None
+    """None where the directory is not a run at all."""
+    config: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> State:
+        if self.run is None:
+            return "unreadable"
+        is_finished = bool(self.events) and self.events[-1]["event"] == "finished"
+        return "finished" if is_finished else "unfinished"
+
+    @property
+    def task(self) -> str:
+        return str(self.config.get("task", "unknown task"))
+
+    @property
+    def algorithm(self) -> str:
+        return str(self.config.get("algorithm", "unknown algorithm"))
+
+    @property
+    def seed(self) -> int | None:
+        return self.config.get("seed")
+
+    @cached_property
+    def rounds(self) -> list[Event]:
+        return _select(self.events, "round")
+
+    @cached_property
+    def evaluations(self) -> list[Event]:
+        return [
+            event for event in _select(self.events, "evaluation") if _is_number(event.get("mean"))
+        ]
+
+    @property
+    def steps(self) -> int:
+        return max((int(event["steps"]) for event in self.rounds), default=0)
+
+    @property
+    def episodes(self) -> int:
+        return max((int(event.get("episodes_done", 0)) for event in self.rounds), default=0)
+
+    @property
+    def dropped(self) -> int:
+        return max((int(event.get("dropped") or 0) for event in self.rounds), default=0)
+
+    @property
+    def seconds(self) -> float:
+        return max((float(event.get("wall_s", 0.0)) for event in self.rounds), default=0.0)
+
+    @property
+    def steps_per_second(self) -> float | None:
+        return self.steps / self.seconds if self.seconds > 0 else None
+
+    @property
+    def progress(self) -> float | None:
+        """Share of the planned steps that are done."""
+        planned = self.config.get("steps")
+        return min(1.0, self.steps / planned) if planned else None
+
+    @cached_property
+    def final_evaluations(self) -> list[Event]:
+        """The evaluations that the final return is taken from."""
+        share = math.ceil(FINAL_SHARE * len(self.evaluations))
+        count = min(FINAL_EVALUATIONS, max(1, share))
+        return self.evaluations[-count:]
+
+    @property
+    def final_return(self) -> float | None:
+        means = [float(event["mean"]) for event in self.final_evaluations]
+        return float(np.mean(means)) if means else None
+
+    @property
+    def best_evaluation(self) -> Event | None:
+        return max(self.evaluations, key=lambda event: float(event["mean"]), default=None)
+
+    def evaluation_curve(self, over: Literal["steps", "wall_s"]) -> Curve:
+        return read_curve(self.evaluations, over, "mean")
+
+
+def read_record(path: Path | str) -> RunRecord:
+    """Read a run directory; whatever is missing or damaged becomes a problem, never an error."""
+    path = Path(path)
+    name = path.resolve().name
+    problems: list[str] = []
+    try:
+        run = Run(path)
+    except (BadInput, OSError) as error:
+        return RunRecord(path, name, None, problems=(str(error),))
+    config = _read_or_note(path / "config.json", problems)
+    try:
+        _ = run.config
+    except BadInput as error:
+        problems.append(f"its configuration cannot be used: {error}")
+    provenance = _read_or_note(path / "provenance.json", problems)
+    events = _read_events(run, problems)
+    return RunRecord(path, name, run, config, provenance, tuple(events), tuple(problems))
+
+
+def read_records(paths: Sequence[Path | str]) -> list[RunRecord]:
+    """Read several runs and give them names that differ."""
+    records = [read_record(path) for path in paths]
+    names = [record.name for record in records]
+    if len(set(names)) == len(names):
+        return records
+    from dataclasses import replace
+
+    return [
+        replace(record, name="/".join(record.path.resolve().parts[-2:]))
+        if names.count(record.name) > 1
+        else record
+        for record in records
+    ]
+
+
+def read_curve(events: Sequence[Event], over: str, value: str) -> Curve:
+    """The points of a metric that are there and finite."""
+    return Curve.of(
+        [
+            (float(event[over]), float(event[value]))
+            for event in events
+            if _is_number(event.get(over)) and _is_number(event.get(value))
+        ]
+    )
+
+
+def _read_or_note(path: Path, problems: list[str]) -> dict[str, Any]:
+    try:
+        return read_json(path)
+    except BadInput as error:
+        problems.append(str(error))
+        return {}
+
+
+def _read_events(run: Run, problems: list[str]) -> list[Event]:
+    if not run.metrics_path.is_file():
+        problems.append(f"{run.metrics_path.name} is missing: nothing is known of how it went")
+        return []
+    # A resumed run that was made longer has a closing event in the middle; only order counts.
+    events = [event for event in run.metrics if _is_number(event.get("steps"))]
+    lines = [line for line in run.metrics_path.read_bytes().split(b"\n") if line.strip()]
+    damaged = len(lines) - len(events)
+    if damaged:
+        what = "line" if damaged == 1 else "lines"
+        problems.append(f"{damaged} damaged {what} in {run.metrics_path.name} left out")
+    if not events:
+        problems.append(f"{run.metrics_path.name} holds no round yet")
+    return events
+
+
+def _select(events: Sequence[Event], kind: str) -> list[Event]:
+    return sorted((e for e in events if e["event"] == kind), key=lambda event: event["steps"])
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

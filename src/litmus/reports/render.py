@@ -1,0 +1,163 @@
+"""Probing states as pictures and short animations, made by a process of its own.
+
+EGL first, OSMesa where that is missing; `MUJOCO_GL`, where it is set, decides instead. Without
+either there are no pictures and one line that says so.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from litmus.policies.architecture import architecture_to_json
+from litmus.policies.policy import Policy
+from litmus.reports.simulator_states import find_mapping
+from litmus.reports.statistics import Floats
+
+LIBRARIES = ("egl", "osmesa")
+MOST_SECONDS = 120
+
+ROLL_TITLES = {
+    "nothing": "no action",
+    "first": "the policy's first action, then none",
+    "policy": "the policy acts",
+}
+
+
+class CannotRender(Exception):
+    """There will be no pictures; the message is one line that says why."""
+
+
+@dataclass(frozen=True)
+class Roll:
+    """What follows from a state: an animation, its first still, and a strip of stills."""
+
+    animation: bytes
+    still: bytes
+    strip: bytes
+
+
+@dataclass(frozen=True)
+class RenderedState:
+    rolls: Mapping[str, Roll]
+    problem: str | None
+    """Why the environment cannot be in this state."""
+    can_be_set: bool
+    """False where the rolls start from the nearest visited state instead."""
+    nearest: bytes | None
+    """A still of the nearest visited state, where there is a problem."""
+
+
+class Rendering:
+    """Pictures that are being made; `result` waits for them."""
+
+    def __init__(
+        self, task: str, policy: Policy, states: Floats, nearest: Floats | None
+    ) -> None:  # [N, D], [N, D]; raw
+        if find_mapping(task) is None:
+            raise CannotRender(f"{task} is shown as numbers: there is no renderer for it here")
+        if importlib.util.find_spec("PIL") is None:
+            raise CannotRender("pictures need Pillow: pip install 'litmus-rl[report]'")
+        self._directory = tempfile.TemporaryDirectory(prefix="litmus-render-")
+        self.path = Path(self._directory.name)
+        arrays = {
+            "flat_params": policy.flat_params.cpu().numpy(),
+            "mean": policy.normalizer.mean,
+            "std": policy.normalizer.std,
+            "states": states,
+        }
+        if nearest is not None:
+            arrays["nearest"] = nearest
+        np.savez(self.path / "arrays.npz", **arrays)  # type: ignore[arg-type]
+        job = {"task": task, "architecture": architecture_to_json(policy.architecture)}
+        (self.path / "job.json").write_text(json.dumps(job))
+        self._libraries = list_libraries()
+        self._process = self._start(self._libraries[0])
+
+    def result(self) -> list[RenderedState]:
+        """Wait for the pictures; raises CannotRender where no GL library works."""
+        try:
+            for following in (*self._libraries[1:], None):
+                try:
+                    _, errors = self._process.communicate(timeout=MOST_SECONDS)
+                except subprocess.TimeoutExpired as error:
+                    self._process.kill()
+                    self._process.communicate()
+                    raise CannotRender(f"rendering took over {MOST_SECONDS} s") from error
+                if self._process.returncode == 0:
+                    return self._read()
+                if following is not None:
+                    self._process = self._start(following)
+            raise CannotRender(explain_failure(errors))
+        finally:
+            self._directory.cleanup()
+
+    def _start(self, library: str) -> subprocess.Popen[str]:
+        environment = {
+            **os.environ,
+            "MUJOCO_GL": library,
+            "PYOPENGL_PLATFORM": library,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", "litmus.reports.render_worker", str(self.path)],
+            env=environment,
+            cwd=self.path,  # MuJoCo writes its log where it stands
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def _read(self) -> list[RenderedState]:
+        result = json.loads((self.path / "result.json").read_text())
+        return [
+            RenderedState(
+                {
+                    kind: Roll(
+                        self._bytes(f"{name}.webp"),
+                        self._bytes(f"{name}-still.webp"),
+                        self._bytes(f"{name}-strip.webp"),
+                    )
+                    for kind, name in state["rolls"].items()
+                },
+                state["problem"],
+                state["can_be_set"],
+                self._bytes(f"{state['nearest']}.webp") if "nearest" in state else None,
+            )
+            for state in result["states"]
+        ]
+
+    def _bytes(self, name: str) -> bytes:
+        return (self.path / name).read_bytes()
+
+
+def list_libraries() -> tuple[str, ...]:
+    """GL libraries to try, in order."""
+    chosen = os.environ.get("MUJOCO_GL", "").lower()
+    return (chosen,) if chosen else LIBRARIES
+
+
+def explain_failure(errors: str) -> str:
+    """One line out of a worker's standard error."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip()]
+    last = next((line for line in reversed(lines) if "Error" in line or "error" in line), "")
+    shown = last[:160] or "the renderer ended without a word"
+    return (
+        "nothing could be rendered: no GL library works here (EGL or OSMesa; on Debian "
+        f"apt-get install libegl1, or libosmesa6). {shown}"
+    )
+
+
+def data_uri(data: bytes, kind: str = "image/webp") -> str:
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"

@@ -1,0 +1,124 @@
+"""`litmus report`: read run directories, look into the runs that are shown, write one page."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from litmus.errors import BadInput
+from litmus.files import write_bytes
+from litmus.reports.details import DetailsInProgress, RunDetails
+from litmus.reports.groups import Group, group_records
+from litmus.reports.headline import write_lead, write_tiles, write_title
+from litmus.reports.page import Content, write_page
+from litmus.reports.records import RunRecord, read_records
+from litmus.reports.sections import write_sections
+
+MOST_DETAILED = 4
+"""Runs that are looked into: each costs some seconds and about a megabyte."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page that can be written, and what it was made from."""
+
+    content: Content
+    records: Sequence[RunRecord]
+    details: Sequence[RunDetails]
+
+    def to_html(self, version: str | None = None) -> str:
+        return write_page(self.content, version)
+
+    def write(self, path: Path | str) -> Path:
+        path = Path(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path, self.to_html().encode())
+        except OSError as error:
+            raise BadInput(f"cannot write {path}: {error.strerror}") from error
+        return path
+
+    def write_figures(self, directory: Path | str) -> list[Path]:
+        """Every figure as PNG and SVG; animations as WebP, and their strips of stills."""
+        require_packages("matplotlib")
+        from litmus.reports.plots import write_figures
+
+        directory = Path(directory)
+        try:
+            written = write_figures(self.content.figures, directory)
+            return written + _write_pictures(self.details, directory)
+        except OSError as error:
+            raise BadInput(f"cannot write to {directory}: {error.strerror}") from error
+
+
+def build_report(paths: Sequence[Path | str], *, with_details: bool = True) -> Report:
+    """Read the runs and make the report; BadInput where not one of them can be shown."""
+    records = read_records(paths)
+    if all(record.state == "unreadable" for record in records):
+        raise BadInput(records[0].problems[0] if len(records) == 1 else _name_all(records))
+    return make_report(records, with_details=with_details)
+
+
+def make_report(records: Sequence[RunRecord], *, with_details: bool = True) -> Report:
+    groups = group_records(records)
+    chosen, left_out = choose_detailed(records, groups)
+    details = examine(chosen) if with_details else [RunDetails(record) for record in chosen]
+    sections = write_sections(records, groups, details, left_out)
+    content = Content(
+        write_title(records, groups),
+        write_lead(records, groups),
+        write_tiles(records, details),
+        sections.written,
+        sections.figures,
+    )
+    return Report(content, records, details)
+
+
+def examine(records: Sequence[RunRecord]) -> list[RunDetails]:
+    """Look into each run; pictures of one are rendered while the next is examined."""
+    started = [DetailsInProgress(record) for record in records]
+    return [one.finish() for one in started]
+
+
+def choose_detailed(
+    records: Sequence[RunRecord], groups: Sequence[Group]
+) -> tuple[list[RunRecord], str | None]:
+    """All runs where they are few; else the middle one of each configuration, and words for it."""
+    readable = [record for record in records if record.run is not None and record.config]
+    if len(readable) <= MOST_DETAILED:
+        return readable, None
+    chosen = [group.middle_record for group in groups][:MOST_DETAILED]
+    names = ", ".join(record.name for record in chosen)
+    return chosen, (
+        f"of {len(readable)} runs, {len(chosen)} are looked into: {names}. Each is the one nearest "
+        "to its configuration's interquartile mean"
+    )
+
+
+def require_packages(*names: str) -> None:
+    """The report extra, or one line that says how to get it."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        raise BadInput(
+            f"reports need {' and '.join(missing)}: pip install 'litmus-rl[report]'"
+        )
+
+
+def _write_pictures(details: Sequence[RunDetails], directory: Path) -> list[Path]:
+    written = []
+    for number, one in enumerate(details):
+        ranking = one.probing.ranking if one.probing is not None else ()
+        for k, rendered in zip(ranking, one.rendered, strict=False):
+            for kind, roll in rendered.rolls.items():
+                for suffix, data in (("", roll.animation), ("-strip", roll.strip)):
+                    path = directory / f"state-{number}-{k}-{kind}{suffix}.webp"
+                    write_bytes(path, data)
+                    written.append(path)
+    return written
+
+
+def _name_all(records: Sequence[RunRecord]) -> str:
+    shown = ", ".join(str(record.path) for record in records[:4])
+    return f"none of these is a run directory: {shown}{', …' if len(records) > 4 else ''}"
