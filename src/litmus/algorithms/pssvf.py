@@ -38,7 +38,14 @@ from litmus.rollouts.base import Collector, Pending, Request
 from litmus.seeding import Stream, make_generator, perturb
 from litmus.tasks.base import Episode
 from litmus.training.buffer import Batch, Buffer
+from litmus.training.capture import CapturedStep
 from litmus.training.normalizer import RunningNormalizer
+
+RESTORED_AT_ONCE = 64
+"""Policies rebuilt together on a resume: a bound on memory."""
+
+Measured = tuple[NDArray[np.float32], int, float]
+"""θ before perturbation [P], episode index, training return."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,7 @@ class Pssvf:
         self.steps = 0
         self.plan = self._plan_round(number=0, first_episode=0)
         self._pending: Pending | None = None
+        self._captured = CapturedStep(self._update) if device.type == "cuda" else None
 
     def iterate(self) -> Progress:
         plan = self.plan
@@ -130,41 +138,49 @@ class Pssvf:
 
     def _store(self, plan: RoundPlan, episodes: list[Episode]) -> None:
         """Put the round into the buffer and the normaliser; what is not finite is left out."""
-        for index, episode in enumerate(episodes, start=plan.first_episode):
-            if episode.is_finite:
-                self._store_policy(plan.flat_params, index, episode.training_return)
-                self.running_normalizer.merge(episode.moments)
+        kept = [
+            (plan.first_episode + number, episode)
+            for number, episode in enumerate(episodes)
+            if episode.is_finite
+        ]
+        for _, episode in kept:
+            self.running_normalizer.merge(episode.moments)
+        measured = [(plan.flat_params, index, episode.training_return) for index, episode in kept]
+        self._fill_buffer(measured)
 
-    def _store_policy(
-        self, flat_params: NDArray[np.float32], index: int, training_return: float
-    ) -> None:
-        perturbed = perturb(flat_params, self.config.noise, self.config.seed, index)
-        self.buffer.add(perturbed, training_return)
+    def _fill_buffer(self, measured: list[Measured]) -> None:
+        """Rebuild the perturbed policies from θ and episode index, and store them."""
+        if measured:
+            config = self.config
+            policies = [
+                perturb(flat, config.noise, config.seed, index) for flat, index, _ in measured
+            ]
+            self.buffer.add(
+                np.stack(policies), [training_return for *_, training_return in measured]
+            )
 
     def _learn(self, round_number: int, num_episodes: int) -> dict[str, float]:
         """W × (U_V + U_π) updates."""
         config = self.config
         if not len(self.buffer):
             return {}
-        batches = self.buffer.draw_batches(
+        slots = self.buffer.draw(
             num_episodes * config.evaluator_updates,
             config.batch_size,
             config.recency,
             make_generator(config.seed, Stream.BATCHES, round_number),
         )
-        losses = []
-        value = torch.zeros(())
-        for number in range(num_episodes):
-            first = number * config.evaluator_updates
-            for batch in batches[first : first + config.evaluator_updates]:
-                losses.append(self._update_evaluator(batch))
-            self._evaluator.requires_grad_(False)  # the policy steps need no gradient of it
-            for _ in range(config.policy_updates):
-                value = self._update_policy()
-            self._evaluator.requires_grad_(True)
-        metrics = {"evaluator_loss": float(torch.stack(losses).mean())}
+        batches = torch.from_numpy(slots).to(self.device)
+        batches = batches.view(num_episodes, config.evaluator_updates, config.batch_size)
+        if self._captured is None:
+            results = [self._update(batch) for batch in batches]
+        else:
+            version = self.buffer.storage.version
+            results = [self._captured(batch, version) for batch in batches]
+        losses, values = torch.stack(results).unbind(1)
+        metrics = {"evaluator_loss": float(losses.mean())}
         if config.policy_updates:
-            metrics["predicted_return"] = float(value)
+            metrics["predicted_return"] = float(values[-1])
         if not all(map(np.isfinite, metrics.values())) or not self.theta.isfinite().all():
             raise RunFailed(
                 f"learning diverged in round {round_number}: a parameter or loss is not finite; "
@@ -172,12 +188,20 @@ class Pssvf:
             )
         return metrics
 
+    def _update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
+        """The updates that one episode brings; returns the mean loss and the last V(θ)."""
+        losses = [self._update_evaluator(self.buffer.select(batch)) for batch in slots]
+        self._evaluator.requires_grad_(False)  # the policy's steps need no gradient of it
+        value = losses[0].new_full((), float("nan"))
+        for _ in range(self.config.policy_updates):
+            value = self._update_policy()
+        self._evaluator.requires_grad_(True)
+        return torch.stack([torch.stack(losses).mean(), value])
+
     def _update_evaluator(self, batch: Batch) -> Tensor:
-        """One step down the squared error; a policy drawn twice is evaluated once."""
-        policies, returns = self.buffer.look_up(batch.rows)  # U × [P], [U]
-        counts = torch.from_numpy(batch.counts).to(returns)
-        values = self._evaluator.value(Population(self.architecture, policies))
-        loss = (counts * (values - returns).square()).sum() / self.config.batch_size
+        """One step down the squared error."""
+        values = self._evaluator.value(Population(self.architecture, batch.rows))
+        loss = (batch.weights * (values - batch.returns).square()).sum()
         self.evaluator_optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.evaluator_optimizer.step()
@@ -228,19 +252,19 @@ class Pssvf:
             int(state["plan.first_episode"]),
         )
         self._pending = None
-        self._fill_buffer(history)
+        self._restore_buffer(history)
 
-    def _fill_buffer(self, history: Iterable[Round]) -> None:
-        kept = [
+    def _restore_buffer(self, history: Iterable[Round]) -> None:
+        measured = [
             (past.flat_params, index, outcome.training_return)
             for past in history
             for index, outcome in enumerate(past.episodes, start=past.first_episode)
             if outcome.training_return is not None
         ]
-        overwritten = max(0, len(kept) - self.buffer.capacity)
+        overwritten = max(0, len(measured) - self.buffer.capacity)
         self.buffer.skip(overwritten)
-        for flat_params, index, training_return in kept[overwritten:]:
-            self._store_policy(flat_params, index, training_return)
+        for start in range(overwritten, len(measured), RESTORED_AT_ONCE):
+            self._fill_buffer(measured[start : start + RESTORED_AT_ONCE])
 
 
 def make_evaluator(config: ActorEvaluatorConfig, architecture: Architecture) -> Evaluator:
@@ -256,7 +280,10 @@ def make_evaluator(config: ActorEvaluatorConfig, architecture: Architecture) -> 
 
 
 def _make_adam(parameters: Iterable[Tensor], lr: float) -> torch.optim.Adam:
-    return torch.optim.Adam(parameters, lr=lr, fused=True)
+    parameters = list(parameters)
+    # capturable: the step count lives on the device, where a CUDA graph can advance it.
+    on_cuda = any(parameter.is_cuda for parameter in parameters)
+    return torch.optim.Adam(parameters, lr=lr, fused=True, capturable=on_cuda)
 
 
 def _adam_state(prefix: str, optimizer: torch.optim.Adam) -> dict[str, Tensor]:

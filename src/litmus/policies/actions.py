@@ -78,13 +78,14 @@ class ActionHead:
             outputs /= outputs.sum(axis=-1, keepdims=True)
             return outputs
         size = self._continuous.size
-        means = outputs[..., :size]
+        means = outputs if self.distribution == "deterministic" else outputs[..., :size]
         if self._all_bounded:
             np.tanh(means, out=means)
         else:
             np.copyto(means, np.where(self.bounded, np.tanh(means), means))
-        means *= self.half_range
-        means += self.center
+        if not self._is_unit_range:
+            means *= self.half_range
+            means += self.center
         if self.distribution == "gaussian":
             log_stds = outputs[..., size:]
             low, high = LOG_STD_RANGE
@@ -110,6 +111,11 @@ class ActionHead:
     @cached_property
     def _all_bounded(self) -> bool:
         return bool(self.bounded.all())
+
+    @cached_property
+    def _is_unit_range(self) -> bool:
+        """Actions in [-1, 1], as most are, need no scaling."""
+        return bool((self.half_range == 1).all() and (self.center == 0).all())
 
     @cached_property
     def _low(self) -> NDArray[np.float32]:

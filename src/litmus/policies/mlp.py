@@ -58,29 +58,7 @@ class MlpArchitecture:
         return MlpNetwork(self)
 
     def make_numpy_forward(self, flat_params: NDArray[np.float32]) -> Forward:
-        layers = []
-        offset = 0
-        for inputs, outputs in self.layer_sizes:
-            weight = flat_params[offset : offset + inputs * outputs].reshape(outputs, inputs)
-            offset += inputs * outputs
-            # Transposed and contiguous: x @ W.T streams through memory once.
-            layers.append((np.ascontiguousarray(weight.T), flat_params[offset : offset + outputs]))
-            offset += outputs
-        activate = np.tanh if self.activation == "tanh" else _relu
-        (last_weight, last_bias), hidden_layers = layers[-1], layers[:-1]
-        squash, is_vector = self.head.squash, len(self.state_shape) == 1
-
-        def forward(states: NDArray[np.float32]) -> NDArray[np.float32]:
-            x = states if is_vector else states.reshape(*states.shape[: -len(self.state_shape)], -1)
-            for weight, bias in hidden_layers:
-                x = x @ weight
-                x += bias
-                activate(x, out=x)
-            x = x @ last_weight
-            x += last_bias
-            return squash(x)
-
-        return forward
+        return NumpyMlp(self, flat_params)
 
     def population_actions(
         self, rows: torch.Tensor | Sequence[torch.Tensor], states: torch.Tensor
@@ -88,6 +66,54 @@ class MlpArchitecture:
         from litmus.policies.networks import mlp_population_actions
 
         return mlp_population_actions(self, rows, states)
+
+
+class NumpyMlp:
+    """The forward pass of one policy for the rollout workers.
+
+    Each layer is one product: the bias is the weight of a constant 1 behind the inputs. For a
+    single state the arrays between layers are made once and used in each step.
+    """
+
+    def __init__(self, architecture: MlpArchitecture, flat_params: NDArray[np.float32]) -> None:
+        self.squash = architecture.head.squash
+        self.state_dims = len(architecture.state_shape)
+        self.activate = np.tanh if architecture.activation == "tanh" else _relu
+        self.weights: list[NDArray[np.float32]] = []  # [in + 1, out]
+        self.inputs: list[NDArray[np.float32]] = []  # [in + 1], the last one 1
+        offset = 0
+        for inputs, outputs in architecture.layer_sizes:
+            weight = np.empty((inputs + 1, outputs), dtype=np.float32)
+            end = offset + inputs * outputs
+            weight[:-1] = flat_params[offset:end].reshape(outputs, inputs).T
+            weight[-1] = flat_params[end : end + outputs]
+            offset = end + outputs
+            self.weights.append(weight)
+            self.inputs.append(np.ones(inputs + 1, dtype=np.float32))
+        self._state = self.inputs[0][:-1]
+        self._hidden = [
+            (x, weight, following[:-1])
+            for x, weight, following in zip(
+                self.inputs[:-1], self.weights[:-1], self.inputs[1:], strict=True
+            )
+        ]
+
+    def __call__(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
+        if states.ndim != self.state_dims:
+            return self._evaluate_batch(states)
+        self._state[...] = states if self.state_dims == 1 else states.ravel()
+        activate, dot = self.activate, np.dot
+        for x, weight, hidden in self._hidden:
+            dot(x, weight, out=hidden)
+            activate(hidden, out=hidden)
+        return self.squash(dot(self.inputs[-1], self.weights[-1]))
+
+    def _evaluate_batch(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
+        x = states.reshape(len(states), -1)
+        for weight in self.weights[:-1]:
+            x = x @ weight[:-1] + weight[-1]
+            self.activate(x, out=x)
+        return self.squash(x @ self.weights[-1][:-1] + self.weights[-1][-1])
 
 
 def _relu(x: NDArray[np.float32], out: NDArray[np.float32]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -19,6 +19,9 @@ from litmus.tasks.base import (
     RolloutPolicy,
 )
 from litmus.tasks.gymnasium_registry import make_environment
+
+if TYPE_CHECKING:
+    from litmus.tasks.lean_mujoco import LeanLoop
 
 
 class ControlTask:
@@ -39,8 +42,15 @@ class ControlTask:
         self._action_shape = space.shape
         self._first_choice = int(space.start) if isinstance(space, spaces.Discrete) else 0
         self._observations: NDArray[np.float64] = np.empty((1000, *self.state_shape))
+        self._lean_loop = _make_lean_loop(self.environment)
 
     def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
+        if self._lean_loop is not None:
+            return self._lean_loop.run_episode(policy, seed, self.remove_survival_bonus)
+        return self.run_gymnasium_episode(policy, seed)
+
+    def run_gymnasium_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
+        """Through the environment's own `step`, whatever environment it is."""
         environment, observations = self.environment, self._observations
         act, step = policy.act, environment.step
         discrete = isinstance(self.actions, DiscreteActions)
@@ -72,6 +82,16 @@ class ControlTask:
             return float(info["reward_survive"])
         # The other -v4 environments compute it from their state and do not report it.
         return float(getattr(self.environment.unwrapped, "healthy_reward", 0.0))
+
+
+def _make_lean_loop(environment: gymnasium.Env[Any, Any]) -> LeanLoop | None:
+    """A faster loop where the environment is one of those it knows exactly."""
+    if not type(environment.unwrapped).__module__.startswith("gymnasium.envs.mujoco"):
+        return None  # and MuJoCo is not imported
+    from litmus.tasks.lean_mujoco import LeanLoop, find_body
+
+    body = find_body(environment)
+    return None if body is None else LeanLoop(environment, body)
 
 
 def _read_state_shape(name: str, environment: gymnasium.Env[Any, Any]) -> tuple[int, ...]:

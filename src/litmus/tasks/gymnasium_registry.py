@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import io
+import logging
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, registry
 
 from litmus.errors import BadInput, suggest
+
+logger = logging.getLogger("litmus")
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ def make_environment(
     if registration and short_id not in registry:
         registry[short_id] = EnvSpec.from_json(registration)
     describe_environment(environment_id)
+    if "mujoco" in str(registry[short_id].entry_point):
+        _send_mujoco_warnings_to_the_log()
     try:
         with _quiet():
             return gymnasium.make(environment_id, disable_env_checker=True, **options)
@@ -102,6 +107,14 @@ def _spec_to_json(spec: EnvSpec) -> str | None:
 def _one_line(error: BaseException) -> str:
     text = " ".join(str(error).split())
     return text or type(error).__name__
+
+
+def _send_mujoco_warnings_to_the_log() -> None:
+    """By itself MuJoCo prints them and writes a MUJOCO_LOG.TXT wherever one happens to be."""
+    with contextlib.suppress(ImportError):
+        import mujoco
+
+        mujoco.set_mju_user_warning(lambda message: logger.debug("MuJoCo: %s", message))
 
 
 @contextlib.contextmanager

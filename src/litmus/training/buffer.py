@@ -1,12 +1,16 @@
 """The replay buffer: policies and their training returns, drawn with a weight for recency.
 
-Memory is claimed in blocks as the buffer fills. Rows are padded to whole cache lines, so that a
-row has the same alignment wherever it lies: the products that read it then give the same bits.
+Memory is claimed as the buffer fills: in blocks on the CPU, where rows are read one by one where
+they lie; as one table that doubles on a GPU, where a batch is gathered at once. Rows are padded to
+whole cache lines, so that a row has the same alignment wherever it lies: the products that read
+it then give the same bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -19,59 +23,133 @@ FLOATS_PER_LINE = 16
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows of the buffer, each once, with how often it was drawn."""
+    """Policies to learn from: rows U × [P], training returns [U] and weights [U] that sum to 1."""
 
-    rows: NDArray[np.int64]  # [U]
-    counts: NDArray[np.int64]  # [U], summing to the batch size
+    rows: Tensor | Sequence[Tensor]
+    returns: Tensor
+    weights: Tensor
 
 
 class Buffer:
-    """The last `capacity` policies. Row numbers are slots: the n-th policy lies in n % capacity."""
+    """The last `capacity` policies. The n-th one ever stored lies in slot n % capacity."""
 
     def __init__(self, capacity: int, num_params: int, device: torch.device) -> None:
         self.capacity = capacity
-        self.num_params = num_params
-        self.device = device
         self.stored = 0
         """How many policies were ever stored."""
-        self._stride = -(-num_params // FLOATS_PER_LINE) * FLOATS_PER_LINE
-        self._block_rows = max(1, min(capacity, BLOCK_BYTES // (4 * self._stride)))
-        self._blocks: list[Tensor] = []
-        self._returns = np.zeros(capacity, dtype=np.float32)
+        on_cpu = device.type == "cpu"
+        storage = RowBlocks if on_cpu else DeviceTable
+        self.storage: Storage = storage(capacity, num_params, device)
 
     def __len__(self) -> int:
         return min(self.stored, self.capacity)
 
-    def add(self, flat_params: NDArray[np.float32], training_return: float) -> None:
-        slot = self.stored % self.capacity
-        block, row = divmod(slot, self._block_rows)
-        while block >= len(self._blocks):
-            shape = (self._block_rows, self._stride)
-            self._blocks.append(torch.zeros(shape, device=self.device))
-        self._blocks[block][row, : self.num_params] = torch.from_numpy(flat_params)
-        self._returns[slot] = training_return
-        self.stored += 1
+    def add(self, flat_params: NDArray[np.float32], returns: Sequence[float]) -> None:
+        """Store policies [W, P] with their training returns, oldest first."""
+        for start in range(0, len(returns), self.capacity):
+            piece = slice(start, start + self.capacity)
+            count = len(returns[piece])
+            slots = np.arange(self.stored, self.stored + count) % self.capacity
+            values = np.array(returns[piece], dtype=np.float32)
+            self.storage.write(slots, torch.from_numpy(flat_params[piece]), values)
+            self.stored += count
 
     def skip(self, count: int) -> None:
         """Count policies that were overwritten since: for a buffer that is filled anew."""
         self.stored += count
 
-    def draw_batches(
+    def draw(
         self, count: int, size: int, recency: float, generator: np.random.Generator
-    ) -> list[Batch]:
-        """Draw with replacement, weight 1 / x^recency, x = episodes since stored (newest: 1)."""
+    ) -> NDArray[np.int64]:  # [count, size]
+        """Draw slots with replacement; weight 1 / x^recency, the newest policy having x = 1."""
         ages = np.arange(1, len(self) + 1, dtype=np.float64)
         cumulative = np.cumsum(ages**-recency)
         drawn = generator.random((count, size)) * cumulative[-1]
         positions = np.minimum(np.searchsorted(cumulative, drawn, side="right"), len(self) - 1)
-        slots = (self.stored - 1 - positions) % self.capacity
-        return [Batch(*np.unique(row, return_counts=True)) for row in slots]
+        slots: NDArray[np.int64] = (self.stored - 1 - positions) % self.capacity
+        return slots
 
-    def row(self, slot: int) -> Tensor:  # [P], a view
+    def select(self, slots: Tensor) -> Batch:
+        """Look up the policies in these slots [B]."""
+        return self.storage.select(slots)
+
+
+class Storage(Protocol):
+    version: int
+    """Changes when memory that was handed out before is no longer the buffer's."""
+
+    def write(
+        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
+    ) -> None:
+        """Put policies [W, P] and returns [W] into slots [W]."""
+
+    def select(self, slots: Tensor) -> Batch:
+        """Look up slots [B]."""
+
+
+class RowBlocks:
+    """For the CPU: a policy that was drawn twice is given once, with twice the weight."""
+
+    version = 0
+
+    def __init__(self, capacity: int, num_params: int, device: torch.device) -> None:
+        self.num_params = num_params
+        self._stride = -(-num_params // FLOATS_PER_LINE) * FLOATS_PER_LINE
+        self._block_rows = max(1, min(capacity, BLOCK_BYTES // (4 * self._stride)))
+        self._blocks: list[Tensor] = []
+        self._returns = np.zeros(capacity, dtype=np.float32)
+
+    def write(
+        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
+    ) -> None:
+        while int(slots.max()) // self._block_rows >= len(self._blocks):
+            self._blocks.append(torch.zeros(self._block_rows, self._stride))
+        for slot, policy in zip(slots.tolist(), policies, strict=True):
+            self._row(slot).copy_(policy)
+        self._returns[slots] = returns
+
+    def select(self, slots: Tensor) -> Batch:
+        unique, counts = np.unique(slots.numpy(), return_counts=True)
+        return Batch(
+            [self._row(slot) for slot in unique.tolist()],
+            torch.from_numpy(self._returns[unique]),
+            torch.from_numpy((counts / len(slots)).astype(np.float32)),
+        )
+
+    def _row(self, slot: int) -> Tensor:  # [P], a view
         block, row = divmod(slot, self._block_rows)
         return self._blocks[block][row, : self.num_params]
 
-    def look_up(self, rows: NDArray[np.int64]) -> tuple[list[Tensor], Tensor]:
-        """Return views of the policies, U × [P], and their training returns [U]."""
-        policies = [self.row(slot) for slot in rows.tolist()]
-        return policies, torch.from_numpy(self._returns[rows]).to(self.device)
+
+class DeviceTable:
+    """For a GPU: every selection has the same shape, so that it can be part of a CUDA graph."""
+
+    def __init__(self, capacity: int, num_params: int, device: torch.device) -> None:
+        self.capacity, self.num_params, self.device = capacity, num_params, device
+        self.version = 0
+        self._stride = -(-num_params // FLOATS_PER_LINE) * FLOATS_PER_LINE
+        self._policies = torch.zeros(0, self._stride, device=device)
+        self._returns = torch.zeros(capacity, device=device)
+
+    def write(
+        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
+    ) -> None:
+        self._grow(int(slots.max()) + 1)
+        on_device = torch.from_numpy(slots).to(self.device)
+        self._policies[on_device, : self.num_params] = policies.to(self.device)
+        self._returns[on_device] = torch.from_numpy(returns).to(self.device)
+
+    def select(self, slots: Tensor) -> Batch:
+        weights = torch.full((len(slots),), 1.0 / len(slots), device=self.device)
+        policies = self._policies.index_select(0, slots)[:, : self.num_params]
+        return Batch(policies, self._returns.index_select(0, slots), weights)
+
+    def _grow(self, rows: int) -> None:
+        have = len(self._policies)
+        if rows <= have:
+            return
+        larger = min(self.capacity, max(rows, 2 * have, 256))
+        grown = torch.zeros(larger, self._stride, device=self.device)
+        grown[:have] = self._policies
+        self._policies = grown
+        self.version += 1
