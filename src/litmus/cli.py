@@ -57,6 +57,8 @@ def build_parser() -> OneLineParser:
     _add_train(commands)
     _add_resume(commands)
     _add_evaluate(commands)
+    _add_report(commands)
+    _add_watch(commands)
     _add_list(commands)
     return parser
 
@@ -123,6 +125,29 @@ def _add_evaluate(commands: Any) -> None:
     parser.set_defaults(run=run_evaluate, _parser=parser)
 
 
+def _add_report(commands: Any) -> None:
+    summary = "write one page that shows runs: curves, probing states, what the evaluator knows"
+    parser = commands.add_parser("report", help=summary, description=summary.capitalize() + ".")
+    parser.add_argument("paths", metavar="RUN", nargs="+", help="run directories")
+    parser.add_argument(
+        "--out", metavar="FILE", help="the page [report.html in the run, or beside several runs]"
+    )
+    parser.add_argument(
+        "--figures", metavar="DIR", help="also write each figure there, as PNG and SVG"
+    )
+    parser.set_defaults(run=run_report, _parser=parser)
+
+
+def _add_watch(commands: Any) -> None:
+    summary = "serve that page on this machine while the runs go on"
+    parser = commands.add_parser("watch", help=summary, description=summary.capitalize() + ".")
+    parser.add_argument("paths", metavar="RUN", nargs="+", help="run directories")
+    parser.add_argument(
+        "--port", type=_whole("port"), default=8008, metavar="N", help="0 finds a free one [8008]"
+    )
+    parser.set_defaults(run=run_watch, _parser=parser)
+
+
 def _add_list(commands: Any) -> None:
     summary = "show what there is to choose from"
     parser = commands.add_parser("list", help=summary, description=summary.capitalize() + ".")
@@ -182,6 +207,33 @@ def run_evaluate(options: argparse.Namespace) -> None:
         f"(mean of {len(measured.returns)} episodes ± standard error; "
         f"from {min(measured.returns):.1f} to {max(measured.returns):.1f})"
     )
+
+
+def run_report(options: argparse.Namespace) -> None:
+    from litmus.reports.extra import require_packages
+
+    require_packages("PIL", *(["matplotlib"] if options.figures else []))
+    from litmus.reports.report import build_report, choose_out
+
+    report = build_report(options.paths)
+    print(f"report   {report.write(options.out or choose_out(options.paths))}")
+    if options.figures:
+        written = report.write_figures(options.figures)
+        print(f"figures  {options.figures} ({len(written)} files)")
+
+
+def run_watch(options: argparse.Namespace) -> None:
+    from litmus.reports.extra import require_packages
+
+    require_packages("PIL")
+    from litmus.reports.watch import start_watching
+
+    server = start_watching(options.paths, options.port)
+    print(f"watching at {server.address} (Ctrl-C ends)", flush=True)
+    try:
+        server.serve_forever()
+    finally:
+        server.close()
 
 
 def run_list(options: argparse.Namespace) -> None:

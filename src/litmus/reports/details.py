@@ -5,6 +5,7 @@ Each part stands alone: what cannot be made is a line among the notes, and the r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -24,6 +25,7 @@ from litmus.reports.knowledge import (
     Judgement,
     PolicySample,
     ProbingKnowledge,
+    choose_fresh_count,
     examine_probing_states,
     find_constant_components,
     judge,
@@ -36,8 +38,8 @@ from litmus.reports.statistics import Floats
 from litmus.runs.directory import Run
 from litmus.training.restore import open_history
 
-SHOWN_STATES = 6
-"""Probing states with pictures: the most important ones."""
+SHOWN_STATES = (6, 4, 3)
+"""Probing states with pictures, the most important ones: of one run, of each of two, of more."""
 
 T = TypeVar("T")
 
@@ -47,6 +49,7 @@ class RunDetails:
     """What is known of one run. Parts that could not be made are None, and a note says why."""
 
     record: RunRecord
+    shown_states: int = SHOWN_STATES[0]
     notes: list[str] = field(default_factory=list)
     policy: Policy | None = None
     evaluator: Evaluator | None = None
@@ -60,6 +63,11 @@ class RunDetails:
     rendered: list[RenderedState] = field(default_factory=list)
     """Of the first probing states of the ranking."""
     rendering_note: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The run's name as part of an anchor or a file name."""
+        return re.sub(r"[^A-Za-z0-9]+", "-", self.record.name).strip("-") or "run"
 
     @property
     def state_names(self) -> list[str]:
@@ -77,8 +85,9 @@ class RunDetails:
 class DetailsInProgress:
     """Details whose pictures are still being made by another process."""
 
-    def __init__(self, record: RunRecord, with_pictures: bool = True) -> None:
-        self.details = RunDetails(record)
+    def __init__(self, record: RunRecord, number_of_runs: int = 1) -> None:
+        shown = SHOWN_STATES[min(number_of_runs, len(SHOWN_STATES)) - 1]
+        self.details = RunDetails(record, shown)
         self._rendering: Rendering | None = None
         run = record.run
         if run is None:
@@ -86,7 +95,7 @@ class DetailsInProgress:
         threads = torch.get_num_threads()
         torch.set_num_threads(1)  # the renderer needs the other cores
         try:
-            self._examine(run, with_pictures)
+            self._examine(run)
         finally:
             torch.set_num_threads(threads)
 
@@ -99,7 +108,7 @@ class DetailsInProgress:
                 self.details.rendering_note = str(error)
         return self.details
 
-    def _examine(self, run: Run, with_pictures: bool) -> None:
+    def _examine(self, run: Run) -> None:
         details, record = self.details, self.details.record
         details.policy = self._try("the policy", lambda: run.policy)
         details.evaluator = self._try("the evaluator", lambda: run.evaluator)
@@ -121,8 +130,7 @@ class DetailsInProgress:
         visited = details.behaviour.states if details.behaviour else None
         is_normalized = bool(record.config.get("normalize_observations", True))
         details.constant = find_constant_components(rounds, visited, is_normalized)
-        if with_pictures:
-            self._start_rendering()
+        self._start_rendering()
         if details.evaluator is not None:
             self._judge(details.evaluator, policy, sample)
 
@@ -148,7 +156,12 @@ class DetailsInProgress:
     def _judge_fresh(self, evaluator: Evaluator, policy: Policy, noise: float) -> Judgement:
         config = self.details.record.config
         sample = measure_fresh(
-            config["task"], config.get("survival_bonus", "auto"), policy, noise, config["seed"]
+            config["task"],
+            config.get("survival_bonus", "auto"),
+            policy,
+            noise,
+            config["seed"],
+            choose_fresh_count(self.details.record.steps_per_episode),
         )
         return judge(evaluator, policy.architecture, sample)
 
@@ -156,7 +169,7 @@ class DetailsInProgress:
         details = self.details
         if details.probing is None or details.policy is None:
             return
-        shown = details.probing.ranking[:SHOWN_STATES]
+        shown = details.probing.ranking[: details.shown_states]
         nearest = None
         if details.behaviour is not None:
             distances = details.behaviour.distances(details.probing.states[shown])

@@ -6,17 +6,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from litmus.reports.details import SHOWN_STATES, RunDetails
+from litmus.reports.behaviour import Behaviour
+from litmus.reports.details import RunDetails
 from litmus.reports.figures import Bar, BarChart, Chart, Panel, Series, View
 from litmus.reports.groups import Group
 from litmus.reports.knowledge import Judgement
 from litmus.reports.records import RunRecord, read_curve
 
 SHOWN_COMPONENTS = 8
-SHOWN_BARS = 20
+SHOWN_BARS = 12
+FIRST_STEPS = 250
+"""Of a long episode, what can be read step by step."""
 
 
-def draw_learning_curves(task: str, groups: Sequence[Group], number: int) -> Chart:
+def draw_learning_curves(task: str, groups: Sequence[Group]) -> Chart:
     """Return against steps and against time; mean and interval over runs, single runs behind."""
     views = [
         View("steps", "environment steps", [_learning_panel(groups, "steps")]),
@@ -32,7 +35,12 @@ def draw_learning_curves(task: str, groups: Sequence[Group], number: int) -> Cha
         if several
         else " The band spans the middle half of each evaluation's episodes."
     )
-    return Chart(f"learning-{number}", f"{task}: return while learning", sentence, views)
+    return Chart(
+        f"learning-{task.replace(':', '-').replace('/', '-')}",
+        f"{task}: return while learning",
+        sentence,
+        views,
+    )
 
 
 def _learning_panel(groups: Sequence[Group], over: str) -> Panel:
@@ -70,7 +78,7 @@ def _middle_half(returns: object) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def draw_predictions(details: RunDetails, key: str) -> Chart | None:
+def draw_predictions(details: RunDetails) -> Chart | None:
     """Predicted against measured training return."""
     series = []
     if details.buffer is not None and details.buffer.measured.size:
@@ -81,7 +89,7 @@ def draw_predictions(details: RunDetails, key: str) -> Chart | None:
         return None
     panel = Panel("predicted by V", series, has_diagonal=True)
     return Chart(
-        f"predictions-{key}",
+        f"predictions-{details.key}",
         "Predicted against measured",
         "One dot a policy. On the dashed line V is right; a rising cloud off the line means that "
         "V ranks well even where its numbers are off.",
@@ -93,7 +101,7 @@ def _cloud(name: str, judgement: Judgement, color: int) -> Series:
     return Series(name, judgement.measured, judgement.predicted, kind="points", color=color)
 
 
-def draw_training(details: RunDetails, key: str) -> Chart | None:
+def draw_training(details: RunDetails) -> Chart | None:
     """V's loss, and what V said of θ beside what its perturbations were paid."""
     rounds = details.record.rounds
     loss = read_curve(rounds, "steps", "evaluator_loss")
@@ -112,7 +120,7 @@ def draw_training(details: RunDetails, key: str) -> Chart | None:
         ),
     ]
     return Chart(
-        f"training-{key}",
+        f"training-{details.key}",
         "How V learned",
         "Above, the error of each round's updates (log scale). Below, what V says of θ beside what "
         "θ's perturbations earned: where V runs ahead, the policy climbs on a promise.",
@@ -120,7 +128,7 @@ def draw_training(details: RunDetails, key: str) -> Chart | None:
     )
 
 
-def draw_movement(details: RunDetails, key: str) -> Chart | None:
+def draw_movement(details: RunDetails) -> Chart | None:
     """How far the probing states went from where they started."""
     if details.snapshots is None or details.snapshot_steps is None or len(details.snapshots) < 2:
         return None
@@ -134,7 +142,7 @@ def draw_movement(details: RunDetails, key: str) -> Chart | None:
             for place, k in enumerate(details.probing.ranking[:3])
         ]
     return Chart(
-        f"movement-{key}",
+        f"movement-{details.key}",
         "How the probing states moved",
         "Distance from the random start, in standard deviations of the observations. Band: 10% to "
         "90% of the states; the three that matter most are drawn alone. A flat end means that "
@@ -143,7 +151,7 @@ def draw_movement(details: RunDetails, key: str) -> Chart | None:
     )
 
 
-def draw_importance(details: RunDetails, key: str) -> BarChart | None:
+def draw_importance(details: RunDetails) -> BarChart | None:
     if details.probing is None:
         return None
     probing = details.probing
@@ -153,7 +161,7 @@ def draw_importance(details: RunDetails, key: str) -> BarChart | None:
     share = float(probing.importance[probing.ranking[: max(1, count // 10)]].sum()) / total
     rest = "" if count <= SHOWN_BARS else f" The {SHOWN_BARS} largest of {count} are shown."
     return BarChart(
-        f"importance-{key}",
+        f"importance-{details.key}",
         "Which probing states matter",
         "How much V changes, on average over policies of the buffer, when the answer in one state "
         f"is replaced by the mean answer there.{rest} "
@@ -163,7 +171,7 @@ def draw_importance(details: RunDetails, key: str) -> BarChart | None:
     )
 
 
-def draw_components(details: RunDetails, key: str) -> BarChart | None:
+def draw_components(details: RunDetails) -> BarChart | None:
     if details.probing is None or details.policy is None:
         return None
     use = details.probing.component_use.copy()
@@ -177,7 +185,7 @@ def draw_components(details: RunDetails, key: str) -> BarChart | None:
     if use.size > SHOWN_BARS:
         words += f" The {SHOWN_BARS} largest are shown."
     return BarChart(
-        f"components-{key}",
+        f"components-{details.key}",
         "Which components of the state they use",
         "Share of V's sensitivity (|∂V/∂s| through the policies, per standard deviation of the "
         f"observation) that each component carries.{words}",
@@ -189,32 +197,51 @@ def draw_components(details: RunDetails, key: str) -> BarChart | None:
     )
 
 
-def draw_behaviour(details: RunDetails, key: str) -> Chart | None:
+def draw_behaviour(details: RunDetails) -> Chart | None:
     """F3: states, actions and distances to the probing states over one episode."""
     behaviour = details.behaviour
     if behaviour is None or details.policy is None:
         return None
-    steps = np.arange(len(behaviour.rewards))
+    length = len(behaviour.rewards)
+    spans = [("whole episode", length)]
+    if length > 1.5 * FIRST_STEPS:
+        spans.insert(0, (f"first {FIRST_STEPS} steps", FIRST_STEPS))
+    return Chart(
+        f"behaviour-{details.key}",
+        f"One episode: {length:,} steps, return {behaviour.return_:.1f}",
+        "What the policy sees, what it does, and how far it is from the probing states that matter "
+        "most (L2, in standard deviations of the observations). Where a distance dips, compare the "
+        "action above with the probing action in that state.",
+        [
+            View(name, "step of the episode", _behaviour_panels(details, behaviour, end))
+            for name, end in spans
+        ],
+        is_tall=True,
+    )
+
+
+def _behaviour_panels(details: RunDetails, behaviour: Behaviour, end: int) -> list[Panel]:
+    steps = np.arange(len(behaviour.rewards))[:end]
     panels = [
         Panel(
             "state (normalised)",
             [
-                Series(details.state_names[d], steps, behaviour.normalized[:, d], color=place)
+                Series(details.state_names[d], steps, behaviour.normalized[:end, d], color=place)
                 for place, d in enumerate(_choose_components(details))
             ],
         ),
         Panel(
             "action",
             [
-                Series(name, steps, behaviour.actions[:, a], color=a)
+                Series(name, steps, behaviour.actions[:end, a], color=a)
                 for a, name in enumerate(details.action_names[:SHOWN_COMPONENTS])
             ],
         ),
     ]
     if details.probing is not None:
         used = None if details.constant is None else ~details.constant
-        distances = behaviour.distances(details.probing.states, used)
-        shown = details.probing.ranking[:SHOWN_STATES]
+        distances = behaviour.distances(details.probing.states, used)[:end]
+        shown = details.probing.ranking[: details.shown_states]
         lines = [
             Series(f"state {k}", steps, distances[:, k], color=place)
             for place, k in enumerate(shown)
@@ -222,15 +249,7 @@ def draw_behaviour(details: RunDetails, key: str) -> Chart | None:
         if len(details.probing.importance) > len(shown):
             lines.append(Series("nearest of all", steps, distances.min(axis=1), color=7))
         panels.append(Panel("distance to probing state", lines))
-    return Chart(
-        f"behaviour-{key}",
-        f"One episode, return {behaviour.return_:.1f}",
-        "What the policy sees, what it does, and how far it is from the probing states that matter "
-        "most (L2, in standard deviations of the observations). Where a distance dips, compare the "
-        "action above with the probing action in that state.",
-        [View("steps", "step of the episode", panels)],
-        is_tall=True,
-    )
+    return panels
 
 
 def _choose_components(details: RunDetails) -> list[int]:

@@ -13,29 +13,28 @@ from litmus.reports.html import image, paragraph, show_number, table, tag
 from litmus.reports.render import ROLL_TITLES, RenderedState, data_uri
 from litmus.tasks.base import ContinuousActions
 
-SHOWN_STATES = 6
 MOST_METERS = 18
 METER_RANGE = 3.0  # standard deviations that a meter spans to each side
 
 
-def write_gallery(details: RunDetails, key: str) -> str:
+def write_gallery(details: RunDetails) -> str:
     """Cards for the states that matter most, and all of them in a table."""
     probing = details.probing
     assert probing is not None
     cards = [
-        _write_card(details, rank, int(k), key)
-        for rank, k in enumerate(probing.ranking[:SHOWN_STATES])
+        _write_card(details, rank, int(k))
+        for rank, k in enumerate(probing.ranking[: details.shown_states])
     ]
     everything = tag(
         "details",
         tag("summary", f"All {len(probing.importance)} probing states as a table")
         + _write_table(details),
-        id=f"all-states-{key}",
+        id=f"all-states-{details.key}",
     )
     return tag("div", "".join(cards), class_="states") + everything
 
 
-def _write_card(details: RunDetails, rank: int, k: int, key: str) -> str:
+def _write_card(details: RunDetails, rank: int, k: int) -> str:
     probing = details.probing
     assert probing is not None
     rendered = details.rendered[rank] if rank < len(details.rendered) else None
@@ -43,13 +42,13 @@ def _write_card(details: RunDetails, rank: int, k: int, key: str) -> str:
         f"rank {rank + 1} of {len(probing.importance)}; without its answer V changes by "
         f"{show_number(float(probing.importance[k]))} on average"
     )
-    pictures = _write_pictures(rendered, k, f"{key}-{k}") if rendered else _write_image(details, k)
+    pictures = _write_pictures(rendered, k) if rendered else _write_image(details, k)
     answers = tag("div", _write_actions(details, k) + _write_state(details, k), class_="answers")
     left = tag("div", pictures) if pictures else ""
     return tag("article", tag("header", heading) + left + answers, class_="card state-card")
 
 
-def _write_pictures(rendered: RenderedState, k: int, key: str) -> str:
+def _write_pictures(rendered: RenderedState, k: int) -> str:
     """Three animations; a still of the nearest visited state where the state itself cannot be."""
     rolls, strips = [], []
     for kind, roll in rendered.rolls.items():
@@ -69,7 +68,7 @@ def _write_pictures(rendered: RenderedState, k: int, key: str) -> str:
         )
         text = f"Six stills in the order of time from probing state {k}: {title}"
         strips.append(
-            tag("div", image(data_uri(roll.strip), text, 840, 105, loading="lazy") + escape(title))
+            tag("div", image(data_uri(roll.strip), text, 840, 105) + escape(f"in stills: {title}"))
         )
     written = tag("div", "".join(rolls), class_="rolls")
     if rendered.problem is not None:
@@ -83,14 +82,13 @@ def _write_pictures(rendered: RenderedState, k: int, key: str) -> str:
     if rendered.nearest is not None:
         still = image(data_uri(rendered.nearest), f"Visited state nearest to {k}", 280, 210)
         written += tag("div", still + "nearest state that the policy visits", class_="nearest")
-    summary = tag("summary", "Stills")
-    body = tag("div", "".join(strips), class_="strips")
-    return written + tag("details", summary + body, id=f"stills-{key}")
+    return written + tag("div", "".join(strips), class_="strips")
 
 
 def _write_image(details: RunDetails, k: int) -> str:
     """A probing state that is an image, as an image."""
-    assert details.probing is not None and details.policy is not None
+    assert details.probing is not None
+    assert details.policy is not None
     shape = details.policy.architecture.state_shape
     if not is_image(shape):
         return ""
@@ -124,7 +122,8 @@ def to_picture(pixels: np.ndarray) -> np.ndarray:
 
 def _write_actions(details: RunDetails, k: int) -> str:
     """The probing action, and which way V would have it go."""
-    assert details.probing is not None and details.policy is not None
+    assert details.probing is not None
+    assert details.policy is not None
     head = details.policy.architecture.head
     rows = []
     for a, name in enumerate(details.action_names[:MOST_METERS]):
@@ -148,7 +147,8 @@ def _write_actions(details: RunDetails, k: int) -> str:
 
 def _write_state(details: RunDetails, k: int) -> str:
     """The state as labelled bars, in standard deviations from the mean observation."""
-    assert details.probing is not None and details.policy is not None
+    assert details.probing is not None
+    assert details.policy is not None
     if is_image(details.policy.architecture.state_shape):
         return ""
     names = details.state_names

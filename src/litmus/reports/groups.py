@@ -96,8 +96,8 @@ def _label_groups(configs: Sequence[dict[str, Any]]) -> list[str]:
     leading = [name for name in ("task", "algorithm") if name in differing]
     others = [name for name in shared if name not in ("task", "algorithm")]
     labels = [_label(config, leading or ["task", "algorithm"], []) for config in configs]
-    if "algorithm" in leading and len(set(labels)) == len(labels):
-        return labels  # an algorithm brings its own values; the table has them
+    if len(set(labels)) == len(labels):
+        return labels  # a task or an algorithm brings its own values; the table has them
     return (
         [_label(config, leading, others[:LABEL_PARTS]) for config in configs] if others else labels
     )

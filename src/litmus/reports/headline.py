@@ -66,7 +66,7 @@ def _write_confidence(group: Group, named: bool) -> str:
     if runs > 1:
         return (
             f"{start}{value}{interval}: the interquartile mean of {count(runs, 'run')}, stratified "
-            "bootstrap over runs" + (", of which two say little." if runs == 2 else ".")
+            "bootstrap over runs" + ("; two runs say little." if runs == 2 else ".")
         )
     record = next(r for r in group.records if r.final_return is not None)
     episodes = sum(len(event.get("returns") or ()) for event in record.final_evaluations)
@@ -119,9 +119,9 @@ def write_tiles(records: Sequence[RunRecord], details: Sequence[RunDetails]) -> 
         if one.fresh is not None and one.fresh.rank_correlation is not None:
             tiles.append(
                 (
-                    "V ranks unseen policies",
+                    "V on unseen policies",
                     f"ρ = {one.fresh.rank_correlation:.2f}",
-                    f"rank correlation, {len(one.fresh.measured)} fresh policies",
+                    f"rank correlation over {len(one.fresh.measured)}",
                 )
             )
     written = "".join(

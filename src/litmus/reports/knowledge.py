@@ -29,8 +29,12 @@ from litmus.tasks import SurvivalBonus, make_task_spec
 
 SAMPLED_POLICIES = 400
 """Of the buffer, evenly spaced in age: enough for a picture, and seconds instead of minutes."""
-FRESH_POLICIES = 48
-FRESH_SECONDS = 6.0
+MOST_FRESH, FEWEST_FRESH = 48, 16
+FRESH_STEPS = 40_000
+"""Environment steps that fresh perturbations may cost: some seconds."""
+FRESH_SECONDS = 30.0
+"""For an environment that is slower than any we know, the count is cut short."""
+FRESH_CHUNK = 8
 FIRST_FRESH_INDEX = 2**40
 """Perturbations are numbered by episode; no run gets this far, so these were never seen."""
 POLICIES_FOR_IMPORTANCE = 64
@@ -110,18 +114,20 @@ def measure_fresh(
     policy: Policy,
     noise: float,
     seed: int,
+    number: int = MOST_FRESH,
     workers: int | None = None,
 ) -> PolicySample:
     """Perturb the policy anew and run one episode of each, within a bounded time."""
     spec = make_task_spec(task, survival_bonus)
     flat_params = policy.flat_params.cpu().numpy()
-    chunk = 8
-    collector = make_collector(Setting(spec, policy.architecture, seed), workers, capacity=chunk)
+    setting = Setting(spec, policy.architecture, seed)
+    collector = make_collector(setting, workers, capacity=FRESH_CHUNK)
     rows, measured = [], []
     try:
         deadline = time.monotonic() + FRESH_SECONDS
-        for first in range(FIRST_FRESH_INDEX, FIRST_FRESH_INDEX + FRESH_POLICIES, chunk):
-            indices = range(first, first + chunk)
+        last = FIRST_FRESH_INDEX + number
+        for first in range(FIRST_FRESH_INDEX, last, FRESH_CHUNK):
+            indices = range(first, min(first + FRESH_CHUNK, last))
             request = Request(flat_params, policy.normalizer, noise, Stream.MEASUREMENT, indices)
             for index, episode in zip(indices, collector.start(request).result(), strict=True):
                 if episode.is_finite:
@@ -133,6 +139,12 @@ def measure_fresh(
         collector.close()
     stacked = np.stack(rows) if rows else np.empty((0, flat_params.size), np.float32)
     return PolicySample(stacked, np.array(measured, dtype=np.float64))
+
+
+def choose_fresh_count(steps_per_episode: float | None) -> int:
+    """As many as the steps allow: the same run always gets the same number."""
+    affordable = FRESH_STEPS / max(1.0, steps_per_episode or 1000.0)
+    return int(min(MOST_FRESH, max(FEWEST_FRESH, affordable)))
 
 
 def judge(evaluator: Evaluator, architecture: Architecture, sample: PolicySample) -> Judgement:
@@ -148,7 +160,7 @@ def judge(evaluator: Evaluator, architecture: Architecture, sample: PolicySample
 def examine_probing_states(
     evaluator: FingerprintEvaluator, policy: Policy, sample: PolicySample
 ) -> ProbingKnowledge:
-    """Importance, gradients and component use of the probing states, over policies of the buffer."""
+    """Importance, gradients and component use of the probing states."""
     architecture = policy.architecture
     rows = _spread(sample.flat_params, POLICIES_FOR_IMPORTANCE)
     if not len(rows):
@@ -222,7 +234,7 @@ def _measure_component_use(
 def _spread(rows: NDArray[np.float32], limit: int) -> NDArray[np.float32]:
     if len(rows) <= limit:
         return rows
-    return rows[np.linspace(0, len(rows) - 1, limit).round().astype(int)]
+    return np.asarray(rows[np.linspace(0, len(rows) - 1, limit).round().astype(int)])
 
 
 def find_constant_components(

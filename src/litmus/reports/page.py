@@ -36,7 +36,9 @@ class Content:
 
 def write_page(content: Content, version: str | None = None) -> str:
     """The whole document; with a `version` it is a live page that refreshes itself."""
-    charts = {figure.id: figure.to_json() for figure in content.figures if isinstance(figure, Chart)}
+    charts = {
+        figure.id: figure.to_json() for figure in content.figures if isinstance(figure, Chart)
+    }
     is_live = version is not None
     policy = POLICY + ("; connect-src 'self'" if is_live else "")
     head = (
@@ -67,7 +69,13 @@ def _write_main(content: Content, is_live: bool) -> str:
     when = datetime.now(UTC).strftime("%d %B %Y, %H:%M UTC").lstrip("0")
     live = ' <span class="live" role="status">live</span>' if is_live else ""
     brand = tag("div", f"{LOGO}<span>litmus report, {when}</span>{live}", class_="brand")
-    top = brand + tag("h1", escape(content.title)) + content.lead + content.notes + content.tiles
+    top = (
+        brand
+        + tag("h1", escape(content.title.replace("-", "\u2011")))
+        + content.lead
+        + content.notes
+        + content.tiles
+    )
     links = "".join(
         tag("li", tag("a", escape(title), href=f"#{anchor}"))
         for anchor, title, _ in content.sections
@@ -80,7 +88,9 @@ def _write_main(content: Content, is_live: bool) -> str:
         "and asks the network for nothing.",
     )
     return (
-        tag("header", top, class_="wrap top") + contents + tag("div", sections + footer, class_="wrap")
+        tag("header", top, class_="wrap top")
+        + contents
+        + tag("div", sections + footer, class_="wrap")
     )
 
 

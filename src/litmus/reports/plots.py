@@ -15,7 +15,7 @@ from litmus.reports.figures import BarChart, Chart, Figure, Panel, View
 PALETTE = (
     "#3b62b0", "#c04f48", "#2f8f6b", "#a9741a", "#7a55a8", "#33869c", "#b0567f", "#6b6f76",
 )  # fmt: skip
-STYLE = {
+STYLE: Any = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.spines.top": False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -76,6 +76,15 @@ class RunRecord:
         return max((int(event.get("episodes_done", 0)) for event in self.rounds), default=0)
 
     @property
+    def steps_per_episode(self) -> float | None:
+        """Of the last rounds: a policy that has learned to stay alive runs longer."""
+        last = self.rounds[-10:]
+        if len(last) < 2:
+            return self.steps / self.episodes if self.episodes else None
+        episodes = int(last[-1]["episodes_done"]) - int(last[0]["episodes_done"])
+        return (last[-1]["steps"] - last[0]["steps"]) / episodes if episodes > 0 else None
+
+    @property
     def dropped(self) -> int:
         return max((int(event.get("dropped") or 0) for event in self.rounds), default=0)
 
@@ -138,8 +147,6 @@ def read_records(paths: Sequence[Path | str]) -> list[RunRecord]:
     names = [record.name for record in records]
     if len(set(names)) == len(names):
         return records
-    from dataclasses import replace
-
     return [
         replace(record, name="/".join(record.path.resolve().parts[-2:]))
         if names.count(record.name) > 1

@@ -61,19 +61,21 @@ class Stage:
     """An environment that can be put into any state, and a camera."""
 
     def __init__(self, task: str, policy: ActingPolicy) -> None:
-        self.environment: Any = make_environment(task).unwrapped
-        self.environment.reset(seed=0)
+        environment: Any = make_environment(task).unwrapped
+        environment.reset(seed=0)
+        self.environment = environment
         self.policy = policy
         self.view = VIEWS[base_name(task)]
-        self.model, self.data = self.environment.model, self.environment.data
+        self.model, self.data = environment.model, environment.data
         soften_scenery(self.model)
         self.renderer = mujoco.Renderer(self.model, HEIGHT, WIDTH)
         self.camera = mujoco.MjvCamera()
-        self.steps_per_frame = max(1, round(SECONDS / FRAMES / self.environment.dt))
+        self.steps_per_frame = max(1, round(SECONDS / FRAMES / float(environment.dt)))
 
     @property
     def milliseconds_per_frame(self) -> int:
-        return round(1000 * self.steps_per_frame * self.environment.dt)
+        step = float(self.environment.dt)
+        return round(1000 * self.steps_per_frame * step)
 
     def place(self, coordinates: Coordinates) -> None:
         mujoco.mj_resetData(self.model, self.data)
@@ -102,7 +104,7 @@ class Stage:
         # What takes most of a software renderer's time and shows least.
         for flag in (mujoco.mjtRndFlag.mjRND_REFLECTION, mujoco.mjtRndFlag.mjRND_HAZE):
             self.renderer.scene.flags[flag] = 0
-        return self.renderer.render().copy()
+        return np.array(self.renderer.render())
 
     def roll(self, start: Coordinates, kind: str) -> tuple[list[Picture], bool]:
         """Pictures of what follows from `start`, and whether the simulation stayed finite."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.page import Content, write_page
 from litmus.reports.records import RunRecord, read_records
 from litmus.reports.sections import write_sections
+
+Examine = Callable[[Sequence[RunRecord]], Sequence[RunDetails]]
 
 MOST_DETAILED = 4
 """Runs that are looked into: each costs some seconds and about a megabyte."""
@@ -42,7 +43,6 @@ class Report:
 
     def write_figures(self, directory: Path | str) -> list[Path]:
         """Every figure as PNG and SVG; animations as WebP, and their strips of stills."""
-        require_packages("matplotlib")
         from litmus.reports.plots import write_figures
 
         directory = Path(directory)
@@ -53,18 +53,19 @@ class Report:
             raise BadInput(f"cannot write to {directory}: {error.strerror}") from error
 
 
-def build_report(paths: Sequence[Path | str], *, with_details: bool = True) -> Report:
+def build_report(paths: Sequence[Path | str]) -> Report:
     """Read the runs and make the report; BadInput where not one of them can be shown."""
     records = read_records(paths)
     if all(record.state == "unreadable" for record in records):
         raise BadInput(records[0].problems[0] if len(records) == 1 else _name_all(records))
-    return make_report(records, with_details=with_details)
+    return make_report(records, examine_all)
 
 
-def make_report(records: Sequence[RunRecord], *, with_details: bool = True) -> Report:
+def make_report(records: Sequence[RunRecord], examine: Examine) -> Report:
+    """The report of these runs; `examine` looks into those of them that are shown in detail."""
     groups = group_records(records)
     chosen, left_out = choose_detailed(records, groups)
-    details = examine(chosen) if with_details else [RunDetails(record) for record in chosen]
+    details = examine(chosen)
     sections = write_sections(records, groups, details, left_out)
     content = Content(
         write_title(records, groups),
@@ -76,9 +77,9 @@ def make_report(records: Sequence[RunRecord], *, with_details: bool = True) -> R
     return Report(content, records, details)
 
 
-def examine(records: Sequence[RunRecord]) -> list[RunDetails]:
+def examine_all(records: Sequence[RunRecord]) -> list[RunDetails]:
     """Look into each run; pictures of one are rendered while the next is examined."""
-    started = [DetailsInProgress(record) for record in records]
+    started = [DetailsInProgress(record, len(records)) for record in records]
     return [one.finish() for one in started]
 
 
@@ -97,23 +98,20 @@ def choose_detailed(
     )
 
 
-def require_packages(*names: str) -> None:
-    """The report extra, or one line that says how to get it."""
-    missing = [name for name in names if importlib.util.find_spec(name) is None]
-    if missing:
-        raise BadInput(
-            f"reports need {' and '.join(missing)}: pip install 'litmus-rl[report]'"
-        )
+def choose_out(paths: Sequence[Path | str]) -> Path:
+    """Where the page goes when nobody says: into the run, or beside several of them."""
+    first = Path(paths[0])
+    return first / "report.html" if len(paths) == 1 else first.parent / "report.html"
 
 
 def _write_pictures(details: Sequence[RunDetails], directory: Path) -> list[Path]:
     written = []
-    for number, one in enumerate(details):
+    for one in details:
         ranking = one.probing.ranking if one.probing is not None else ()
         for k, rendered in zip(ranking, one.rendered, strict=False):
             for kind, roll in rendered.rolls.items():
                 for suffix, data in (("", roll.animation), ("-strip", roll.strip)):
-                    path = directory / f"state-{number}-{k}-{kind}{suffix}.webp"
+                    path = directory / f"state-{one.key}-{k}-{kind}{suffix}.webp"
                     write_bytes(path, data)
                     written.append(path)
     return written

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -65,10 +65,9 @@ def write_sections(
     sections = Sections()
     _add_learning(sections, records, groups, details)
     several = len(details) > 1
-    keys = {id(one): str(number) for number, one in enumerate(details)}
-    _add_gallery(sections, details, keys, several, left_out)
-    _add_knowledge(sections, details, keys, several)
-    _add_behaviour(sections, details, keys, several)
+    _add_gallery(sections, details, several, left_out)
+    _add_knowledge(sections, details, several)
+    _add_behaviour(sections, details, several)
     _add_configuration(sections, records, groups)
     return sections
 
@@ -83,10 +82,7 @@ def _add_learning(
     for group in groups:
         if any(record.evaluations for record in group.records):
             by_task.setdefault(group.task, []).append(group)
-    charts = [
-        draw_learning_curves(task, members, number)
-        for number, (task, members) in enumerate(by_task.items())
-    ]
+    charts = [draw_learning_curves(task, members) for task, members in by_task.items()]
     body = sections.draw(charts, "figures single" if len(charts) == 1 else "figures")
     if groups and not charts:
         body += note(["no evaluation has been written yet, so there is no curve"])
@@ -154,7 +150,6 @@ def _write_run_table(
 def _add_gallery(
     sections: Sections,
     details: Sequence[RunDetails],
-    keys: Mapping[int, str],
     several: bool,
     left_out: str | None,
 ) -> None:
@@ -168,7 +163,7 @@ def _add_gallery(
             continue
         body += _run_heading(one.record) if several else ""
         body += note([one.rendering_note]) if one.rendering_note else ""
-        body += write_gallery(one, keys[id(one)])
+        body += write_gallery(one)
         animated = animated or bool(one.rendered)
     if animated:
         button = tag("button", "Pause animations", type="button", class_="plain", data_play="")
@@ -189,21 +184,18 @@ def _add_gallery(
     sections.add("probing-states", "Probing states", introduction, body)
 
 
-def _add_knowledge(
-    sections: Sections, details: Sequence[RunDetails], keys: Mapping[int, str], several: bool
-) -> None:
+def _add_knowledge(sections: Sections, details: Sequence[RunDetails], several: bool) -> None:
     body = ""
     for one in details:
-        key = keys[id(one)]
         shape = one.policy.architecture.state_shape if one.policy is not None else ()
         drawn: list[Figure | None] = [
-            draw_predictions(one, key),
-            draw_training(one, key),
-            draw_importance(one, key),
-            None if is_image(shape) else draw_components(one, key),
-            draw_movement(one, key),
+            draw_predictions(one),
+            draw_training(one),
+            draw_importance(one),
+            None if is_image(shape) else draw_components(one),
         ]
         written = _write_judgements(one) + sections.draw(drawn)
+        written += sections.draw([draw_movement(one)], "figures single")
         problems = note(one.notes)
         if written or problems:
             body += (_run_heading(one.record) if several else "") + problems + written
@@ -244,12 +236,10 @@ def _show_correlation(judgement: Judgement | None) -> str:
     return f"{judgement.rank_correlation:.2f}"
 
 
-def _add_behaviour(
-    sections: Sections, details: Sequence[RunDetails], keys: Mapping[int, str], several: bool
-) -> None:
+def _add_behaviour(sections: Sections, details: Sequence[RunDetails], several: bool) -> None:
     body = ""
     for one in details:
-        drawn = draw_behaviour(one, keys[id(one)])
+        drawn = draw_behaviour(one)
         if drawn is not None:
             body += _run_heading(one.record) if several else ""
             body += sections.draw([drawn], "figures single")
@@ -299,7 +289,9 @@ def _write_record(record: RunRecord, number: int) -> str:
         **_flatten(origin.get("versions")),
         "resumed": count(len(origin["resumed"]), "time") if origin.get("resumed") else None,
     }
-    rows = [[escape(name), escape(str(value))] for name, value in facts.items() if value is not None]
+    rows = [
+        [escape(name), escape(str(value))] for name, value in facts.items() if value is not None
+    ]
     if rows:
         parts.append(table(["What", "Value"], rows, "Provenance"))
     options = [

@@ -131,25 +131,30 @@ const litmus = (() => {
         });
         bar.append(views);
       }
-      const names = new Map();
-      for (const panel of this.view.panels) for (const s of panel.series) if (!s.quiet) names.set(`${s.name}`, s);
-      if (names.size > 1) {
-        const legend = element("div", { className: "legend" });
-        for (const [name, series] of names) {
-          const mark = element("i"); mark.style.background = color(series);
-          const button = element("button", { type: "button" }, mark, name);
-          button.setAttribute("aria-pressed", !this.memory.hidden.has(name));
-          button.onclick = () => {
-            const hidden = this.memory.hidden;
-            hidden.has(name) ? hidden.delete(name) : hidden.add(name);
-            button.setAttribute("aria-pressed", !hidden.has(name));
-            this.leave(); this.draw();
-          };
-          legend.append(button);
-        }
-        bar.append(legend);
+      const panels = this.view.panels, several = panels.length > 1;
+      for (const panel of panels) {
+        const named = panel.series.filter((s) => !s.quiet);
+        if (named.length > 1) bar.append(this.legend(named, several ? panel.y : null));
       }
       if (bar.childElementCount) this.node.before(bar);
+    }
+
+    legend(named, title) {
+      const legend = element("div", { className: title ? "legend panel" : "legend" });
+      if (title) legend.append(element("span", { textContent: title }));
+      for (const series of named) {
+        const name = series.name, hidden = this.memory.hidden;
+        const mark = element("i"); mark.style.background = color(series);
+        const button = element("button", { type: "button" }, mark, name);
+        button.setAttribute("aria-pressed", !hidden.has(name));
+        button.onclick = () => {
+          hidden.has(name) ? hidden.delete(name) : hidden.add(name);
+          button.setAttribute("aria-pressed", !hidden.has(name));
+          this.leave(); this.draw();
+        };
+        legend.append(button);
+      }
+      return legend;
     }
 
     draw() {
