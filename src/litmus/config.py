@@ -7,6 +7,7 @@ does not import torch.
 from __future__ import annotations
 
 import dataclasses
+import numbers
 import typing
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self, TypeVar
@@ -164,11 +165,14 @@ def check_type(name: str, value: Any, hint: Any) -> Any:
         if not isinstance(value, list | tuple):
             raise BadInput(f"{option(name)} takes whole numbers, not '{value}'")
         return tuple(check_type(name, item, arguments[0]) for item in value)
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        try:
-            return float(value)
-        except OverflowError as error:
-            raise BadInput(f"{option(name)} must be a finite number") from error
+    if not isinstance(value, bool):  # numpy's numbers are welcome
+        if hint is int and isinstance(value, numbers.Integral):
+            return int(value)
+        if hint is float and isinstance(value, numbers.Real):
+            try:
+                return float(value)
+            except OverflowError as error:
+                raise BadInput(f"{option(name)} must be a finite number") from error
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
         raise BadInput(f"{option(name)} takes {words[hint]}, not '{value}'")
