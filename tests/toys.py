@@ -28,7 +28,7 @@ class TargetTask:
     actions = ContinuousActions((-1.0,), (1.0,))
 
     def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
-        state = np.random.default_rng(seed).normal(size=2)
+        state = 1 + 0.1 * np.random.default_rng(seed).normal(size=2)
         action = float(policy.act(state)[0])
         return_ = 1.0 - (action - TARGET) ** 2
         return Episode(return_, return_, 1, Moments.of(state[None]))

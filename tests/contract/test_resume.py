@@ -1,0 +1,518 @@
+"""Interrupt anywhere, resume exactly."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import (
+    DEADLINE,
+    assert_one_line,
+    assert_same_result,
+    count_lines,
+    read_events,
+    tiny,
+    to_arguments,
+    train_tiny,
+    wait_until,
+)
+
+import litmus
+from litmus.cli import main
+from litmus.errors import BadInput, RunFailed
+from litmus.rollouts.pool import PoolCollector
+from litmus.runs import checkpoint as checkpoint_module
+from litmus.runs.checkpoint import list_checkpoints
+from litmus.training.trainer import Trainer
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+SLOW: dict[str, Any] = {
+    "task": "toys:ToySlowWalk-v0",
+    "steps": 240,
+    "buffer_size": 20,
+    "policy_updates": 1,
+    "evaluator_updates": 1,
+    "evaluate_every": 24,
+    "checkpoint_seconds": 0.08,
+    "workers": 1,
+}
+"""About a second: time enough to be killed in, several rounds between checkpoints."""
+
+
+def start_training(start: Start, **options: Any) -> subprocess.Popen[str]:
+    return start("train", "pssvf", "--out", "run", *to_arguments(tiny("pssvf", **options)))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The run with these options that nothing ever happened to; each is made once."""
+    made: dict[str, Path] = {}
+
+    def find(**options: Any) -> Path:
+        # The slow walk is the walk with pauses: it has the same results.
+        options = {**options, "task": options["task"].replace("Slow", ""), "workers": 0}
+        key = repr(sorted(options.items()))
+        if key not in made:
+            made[key] = train_tiny(tmp_path_factory.mktemp("whole") / "run", **options).path
+        return made[key]
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("overlap", "round_size", "kills"), [(True, 1, 1), (True, 4, 2), (False, 1, 2), (False, 4, 1)]
+)
+def test_a_run_killed_at_any_moment_and_resumed_ends_as_if_nothing_had_happened(
+    overlap: bool,
+    round_size: int,
+    kills: int,
+    tmp_path: Path,
+    litmus_process: Start,
+    uninterrupted: Callable[..., Path],
+) -> None:
+    """Where it is killed twice, the second time is while it is being resumed."""
+    options = {**SLOW, "overlap": overlap, "round_size": round_size}
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    # An episode is four steps; with the evaluations there are a few more lines than rounds.
+    rounds = SLOW["steps"] // 4 // round_size
+    moments = sorted(random.Random(f"{overlap} {round_size}").sample(range(1, rounds), kills))
+    process = start_training(litmus_process, **options)
+    for moment in moments:
+        wait_until(lambda m=moment: count_lines(metrics) >= m, process)
+        process.send_signal(signal.SIGKILL)
+        process.wait(DEADLINE)
+        assert litmus.Run(tmp_path / "run").status == "unfinished"
+        if moment != moments[-1]:
+            process = litmus_process("resume", "run")
+    litmus.resume(tmp_path / "run", workers=0, quiet=True)
+    assert_same_result(uninterrupted(**options), tmp_path / "run")
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing after it may write anything."""
+
+
+KILLING_MOMENTS = [
+    ("litmus.runs.checkpoint.write_tensors", 1),
+    ("litmus.runs.checkpoint.write_bytes", 1),
+    ("litmus.runs.checkpoint.write_tensors", 3),
+    ("litmus.runs.checkpoint.write_bytes", 3),
+    ("litmus.runs.history.HistoryFile.append", 4),
+    ("litmus.runs.metrics.MetricsFile.write", 1),
+    ("litmus.runs.metrics.MetricsFile.write", 7),
+    ("litmus.training.trainer.append_snapshot", 1),
+    ("litmus.training.trainer.append_snapshot", 3),
+    ("litmus.policies.policy.Policy.save", 1),
+    ("litmus.evaluators.base.Evaluator.save", 1),
+    ("litmus.policies.policy.write_json", 1),
+]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize(("target", "call"), KILLING_MOMENTS)
+def test_a_run_killed_around_any_write_can_be_resumed(
+    target: str,
+    call: int,
+    when: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    uninterrupted: Callable[..., Path],
+) -> None:
+    """The moments that a kill from outside would hardly ever meet."""
+    options = {
+        "task": "toys:ToyWalk-v0",
+        "round_size": 1,
+        "checkpoint_seconds": 0,
+        "steps": 24,
+    }
+    with monkeypatch.context() as patch:
+        kill_at(patch, target, call, when)
+        with pytest.raises(Killed):
+            train_tiny(tmp_path / "run", **options)
+    litmus.resume(tmp_path / "run", quiet=True)
+    assert_same_result(uninterrupted(**options), tmp_path / "run")
+
+
+def kill_at(patch: pytest.MonkeyPatch, target: str, call: int, when: str) -> None:
+    """Raise around the n-th call of `target`."""
+    from importlib import import_module
+
+    module, _, name = target.rpartition(".")
+    try:
+        owner = import_module(module)
+    except ModuleNotFoundError:
+        parent, _, class_name = module.rpartition(".")
+        owner = getattr(import_module(parent), class_name)
+    original, calls = getattr(owner, name), [0]
+
+    def wrapped(*args: Any, **options: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == call and when == "before":
+            raise Killed
+        result = original(*args, **options)
+        if calls[0] == call:
+            raise Killed
+        return result
+
+    patch.setattr(owner, name, wrapped)
+
+
+def test_a_run_killed_before_it_wrote_anything_can_be_resumed(tmp_path: Path, monkeypatch) -> None:
+    train_tiny(tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "__init__", lambda *args: raise_(Killed()))
+        with pytest.raises(Killed):
+            train_tiny(tmp_path / "run")
+    litmus.resume(tmp_path / "run", quiet=True)
+    assert_same_result(tmp_path / "whole", tmp_path / "run")
+
+
+def raise_(error: BaseException) -> Any:
+    raise error
+
+
+def interrupt_after(patch: pytest.MonkeyPatch, rounds: int) -> None:
+    """Press Ctrl-C, as a signal, when that many rounds are done."""
+    iterate = Trainer._iterate
+
+    def pressing(trainer: Trainer) -> None:
+        if trainer.counters.rounds == rounds:
+            os.kill(os.getpid(), signal.SIGINT)
+        iterate(trainer)
+
+    patch.setattr(Trainer, "_iterate", pressing)
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A run stopped by Ctrl-C after three of its five rounds, with two checkpoints."""
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            train_tiny(tmp_path / "run", checkpoint_seconds=0)
+    assert len(list_checkpoints(tmp_path / "run" / "checkpoints")) == 2
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Path:
+    return train_tiny(tmp_path / "whole", checkpoint_seconds=0).path
+
+
+def flip_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize("damage", [flip_bit, truncate, Path.unlink])
+@pytest.mark.parametrize("part", [".safetensors", ".sha256"])
+def test_a_damaged_newest_checkpoint_is_noticed_and_the_one_before_used(
+    part: str, damage: Callable[[Path], None], stopped: Path, whole: Path, caplog
+) -> None:
+    newest = list_checkpoints(stopped / "checkpoints")[0]
+    damage(newest.with_suffix(part))
+    litmus.resume(stopped, quiet=True)
+    if newest.exists():  # a checkpoint that is gone altogether leaves nothing to warn of
+        assert "cannot be used" in caplog.text or part == ".safetensors"
+    assert_same_result(whole, stopped)
+
+
+def test_the_warning_names_the_damaged_checkpoint(stopped: Path, capsys, caplog) -> None:
+    newest = list_checkpoints(stopped / "checkpoints")[0]
+    flip_bit(newest)
+    litmus.resume(stopped, quiet=True)
+    (warning,) = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    assert newest.name in warning
+    assert "checksum" in warning
+
+
+def test_after_damage_the_next_checkpoints_are_whole_again(stopped: Path, monkeypatch) -> None:
+    """A damaged checkpoint must not hold the place of a whole one."""
+    flip_bit(list_checkpoints(stopped / "checkpoints")[0])
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            litmus.resume(stopped, quiet=True)
+    for path in list_checkpoints(stopped / "checkpoints"):
+        checkpoint_module.read_checkpoint(path)
+
+
+def test_when_no_checkpoint_is_whole_it_says_so(stopped: Path, capsys) -> None:
+    for path in list_checkpoints(stopped / "checkpoints"):
+        flip_bit(path)
+    assert main(["resume", str(stopped)]) == 2
+    assert_one_line(capsys.readouterr().err, "no checkpoint that can be used")
+    assert main(["evaluate", str(stopped)]) == 2
+
+
+def test_damaged_history_falls_back_to_the_checkpoint_before(stopped: Path, whole: Path) -> None:
+    """The last round's row is damaged; the checkpoint of the round before does without it."""
+    rows = stopped / "history" / "rounds.bin"
+    data = bytearray(rows.read_bytes())
+    data[-3] ^= 1
+    rows.write_bytes(data)
+    litmus.resume(stopped, quiet=True)
+    assert_same_result(whole, stopped)
+
+
+def test_history_damaged_at_its_beginning_is_bad_input(stopped: Path, capsys) -> None:
+    rows = stopped / "history" / "rounds.bin"
+    data = bytearray(rows.read_bytes())
+    data[3] ^= 1
+    rows.write_bytes(data)
+    assert main(["resume", str(stopped)]) == 2
+    assert_one_line(capsys.readouterr().err, "round 0", "damaged")
+
+
+def test_metrics_shorter_than_the_checkpoint_says_are_bad_input(stopped: Path, capsys) -> None:
+    (stopped / "metrics.jsonl").write_text("")
+    assert main(["resume", str(stopped)]) == 2
+    assert_one_line(capsys.readouterr().err, "metrics.jsonl")
+
+
+def test_half_a_line_after_the_last_checkpoint_is_cut_off(stopped: Path, whole: Path) -> None:
+    with (stopped / "metrics.jsonl").open("a") as file:
+        file.write('{"event": "rou')
+    with (stopped / "history" / "rounds.jsonl").open("a") as file:
+        file.write('{"round": 3, "fir')
+    with (stopped / "history" / "rounds.bin").open("ab") as file:
+        file.write(b"1234567")
+    with (stopped / "history" / "probing.bin").open("ab") as file:
+        file.write(b"12345")
+    litmus.resume(stopped, quiet=True)
+    assert_same_result(whole, stopped)
+
+
+def test_a_checkpoint_of_another_version_is_bad_input(tmp_path: Path, monkeypatch, capsys) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint_module, "FORMAT", 99)
+        interrupt_after(patch, 2)
+        with pytest.raises(KeyboardInterrupt):
+            train_tiny(tmp_path / "run")
+    assert main(["resume", str(tmp_path / "run")]) == 2
+    assert_one_line(capsys.readouterr().err, "another version", "99")
+
+
+def test_ctrl_c_checkpoints_prints_the_resume_command_and_exits_130(
+    tmp_path: Path, litmus_process: Start, uninterrupted: Callable[..., Path]
+) -> None:
+    process = start_training(litmus_process, **{**SLOW, "workers": 2})
+    wait_until(lambda: count_lines(tmp_path / "run" / "metrics.jsonl") >= 4, process)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 130
+    assert "litmus resume run" in err
+    assert "Traceback" not in err
+    newest = list_checkpoints(tmp_path / "run" / "checkpoints")[0]
+    assert checkpoint_module.read_checkpoint(newest).counters["rounds"] >= 3
+    litmus.resume(tmp_path / "run", workers=0, quiet=True)
+    assert_same_result(uninterrupted(**SLOW), tmp_path / "run")
+
+
+@pytest.mark.parametrize("moment", ["config.json", "checkpoints/round-00000000.sha256"])
+def test_ctrl_c_in_a_terminal_while_it_starts_is_as_calm(
+    moment: str, tmp_path: Path, litmus_process: Start
+) -> None:
+    """A terminal sends Ctrl-C to the whole group: to workers that are only starting as well."""
+    process = litmus_process(
+        *("train", "pssvf", "--out", "run"),
+        *to_arguments(tiny("pssvf", **{**SLOW, "workers": 2})),
+        start_new_session=True,
+    )
+    wait_until((tmp_path / "run" / moment).exists, process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 130
+    assert "litmus resume run" in err
+    assert "Traceback" not in err
+    litmus.resume(tmp_path / "run", workers=0, quiet=True)
+
+
+def test_two_processes_never_work_on_one_run(
+    tmp_path: Path, litmus_process: Start, uninterrupted: Callable[..., Path], capsys
+) -> None:
+    process = start_training(litmus_process, **SLOW)
+    wait_until(lambda: count_lines(tmp_path / "run" / "metrics.jsonl") >= 1, process)
+    before = (tmp_path / "run" / "config.json").read_bytes()
+    assert main(["resume", str(tmp_path / "run"), "--steps", "5000", "--workers", "0"]) == 2
+    assert_one_line(capsys.readouterr().err, "another process is working on")
+    assert (tmp_path / "run" / "config.json").read_bytes() == before
+    assert process.wait(DEADLINE) == 0
+    assert_same_result(uninterrupted(**SLOW), tmp_path / "run")
+
+
+def test_a_finished_run_is_not_resumed_by_mistake(tmp_path: Path, capsys) -> None:
+    train_tiny(tmp_path / "run")
+    assert main(["resume", str(tmp_path / "run")]) == 2
+    assert_one_line(capsys.readouterr().err, "is finished", "--steps")
+
+
+def test_a_finished_run_can_be_made_longer_and_no_shorter(tmp_path: Path) -> None:
+    train_tiny(tmp_path / "run", steps=24)
+    with pytest.raises(BadInput, match="longer"):
+        litmus.resume(tmp_path / "run", steps=8)
+    run = litmus.resume(tmp_path / "run", steps=40, quiet=True)
+    assert run.config.steps == 40
+    assert [event["event"] for event in run.metrics].count("finished") == 1
+    assert run.metrics[-1]["steps"] == 40
+    train_tiny(tmp_path / "whole", steps=40, evaluate_every=0)
+    assert run.policy_path.read_bytes() == (tmp_path / "whole/policy.safetensors").read_bytes()
+
+
+def test_what_is_no_run_cannot_be_resumed(tmp_path: Path, capsys) -> None:
+    (tmp_path / "empty").mkdir()
+    for path, words in ((tmp_path / "empty", "not a run"), (tmp_path / "none", "does not exist")):
+        assert main(["resume", str(path)]) == 2
+        assert_one_line(capsys.readouterr().err, words)
+
+
+def test_a_nan_reward_drops_that_episode_and_the_run_goes_on(tmp_path: Path, capsys) -> None:
+    arguments = to_arguments(tiny("pssvf", task="toys:ToyNanWalk-v0", steps=80))
+    assert main(["train", "pssvf", "--out", str(tmp_path / "run"), *arguments]) == 0
+    run = litmus.Run(tmp_path / "run")
+    finished = run.metrics[-1]
+    assert finished["event"] == "finished"
+    history = [json.loads(s) for s in (run.history_path / "rounds.jsonl").read_text().splitlines()]
+    returns = [return_ for line in history for return_ in line["returns"]]
+    assert 0 < returns.count(None) < len(returns)
+    assert finished["dropped"] == returns.count(None)
+    assert "dropped" in capsys.readouterr().err
+    assert all(map(_is_finite, run.policy.flat_params.tolist()))
+    assert all(map(_is_finite, run.policy.normalizer.mean.tolist()))
+    assert all(event["mean"] is None or _is_finite(event["mean"]) for event in run.metrics)
+
+
+def _is_finite(number: float) -> bool:
+    return number - number == 0
+
+
+def test_a_task_that_only_ever_pays_nan_teaches_nothing_and_breaks_nothing(
+    tmp_path: Path, capsys
+) -> None:
+    run = train_tiny(tmp_path / "run", task="toys:ToyAlwaysNanWalk-v0", checkpoint_seconds=0)
+    assert run.metrics[-1]["dropped"] == run.metrics[-1]["episodes_done"] == 10
+    assert main(["evaluate", str(run.path), "--episodes", "2", "--workers", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail)["returns"] == [None] * 2
+
+
+def test_dropped_episodes_survive_a_resume(tmp_path: Path, monkeypatch) -> None:
+    options = {"task": "toys:ToyNanWalk-v0", "steps": 80}
+    train_tiny(tmp_path / "whole", **options)
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 5)
+        with pytest.raises(KeyboardInterrupt):
+            train_tiny(tmp_path / "run", **options)
+    litmus.resume(tmp_path / "run", quiet=True)
+    assert_same_result(tmp_path / "whole", tmp_path / "run")
+
+
+def test_a_disk_that_fills_up_stops_the_run_and_leaves_it_resumable(
+    tmp_path: Path, litmus_process: Start, uninterrupted: Callable[..., Path]
+) -> None:
+    """No file may grow beyond 8 kB: what is appended to hits it after some rounds."""
+    options = {**SLOW, "task": "toys:ToyWalk-v0", "checkpoint_seconds": 0, "round_size": 1}
+    process = litmus_process(
+        *("train", "pssvf", "--out", "run"),
+        *to_arguments(tiny("pssvf", **{**options, "workers": 0})),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192)),
+    )
+    _, err = process.communicate(timeout=DEADLINE)
+    assert process.returncode == 1
+    assert_one_line(err.strip().splitlines()[-1], "cannot write to run", "litmus resume run")
+    assert "Traceback" not in err
+    assert len(read_metrics_so_far(tmp_path / "run")) > 3
+    litmus.resume(tmp_path / "run", workers=0, quiet=True)
+    assert_same_result(uninterrupted(**options), tmp_path / "run")
+
+
+def read_metrics_so_far(run: Path) -> list[dict[str, Any]]:
+    return litmus.Run(run).metrics
+
+
+def test_a_full_disk_is_told_before_anything_is_written(tmp_path: Path, monkeypatch) -> None:
+    usage = shutil.disk_usage(tmp_path)._replace(free=1000)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
+    with pytest.raises(BadInput, match="free"):
+        train_tiny(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_directory_that_cannot_be_written_to_is_told_before_training(
+    tmp_path: Path, capsys
+) -> None:
+    (tmp_path / "file").touch()
+    for out in (tmp_path / "file" / "run", Path("/proc/run"), tmp_path / ("x" * 300)):
+        arguments = to_arguments(tiny("pssvf", task="toys:ToyWalk-v0"))
+        assert main(["train", "pssvf", "--out", str(out), *arguments]) == 2
+        assert_one_line(capsys.readouterr().err, str(out))
+
+
+def test_a_run_that_became_unwritable_is_told_in_one_line(stopped: Path, monkeypatch) -> None:
+    def refuse(*_: Any) -> Any:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("litmus.training.trainer.write_provenance", refuse)
+    with pytest.raises(BadInput, match="Read-only"):
+        litmus.resume(stopped, quiet=True)
+
+
+def test_an_existing_run_is_never_overwritten(tmp_path: Path, capsys) -> None:
+    train_tiny(tmp_path / "run")
+    before = {p: p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file()}
+    arguments = to_arguments(tiny("pssvf", task="toys:ToyWalk-v0"))
+    assert main(["train", "pssvf", "--out", str(tmp_path / "run"), *arguments]) == 2
+    assert_one_line(capsys.readouterr().err, "exists already", "litmus resume")
+    assert {p: p.read_bytes() for p in (tmp_path / "run").rglob("*") if p.is_file()} == before
+
+
+def test_an_empty_directory_may_become_a_run(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    assert train_tiny(tmp_path / "run").status == "finished"
+
+
+def test_an_unfinished_run_has_a_policy_and_an_evaluator(stopped: Path) -> None:
+    run = litmus.Run(stopped)
+    assert run.status == "unfinished"
+    assert _is_finite(run.evaluator.score(run.policy))
+    assert len(litmus.evaluate(run, episodes=2, workers=0).returns) == 2
+
+
+def test_provenance_tells_who_worked_on_a_run(stopped: Path) -> None:
+    litmus.resume(stopped, quiet=True)
+    provenance = litmus.Run(stopped).provenance
+    assert provenance["versions"]["torch"]
+    assert len(provenance["resumed"]) == 1
+    assert read_events(stopped)[-1]["event"] == "finished"
+
+
+def test_failing_to_start_leaves_no_worker_behind(stopped: Path, monkeypatch) -> None:
+    closed = []
+    close = PoolCollector.close
+    monkeypatch.setattr(PoolCollector, "close", lambda pool: closed.append(pool) or close(pool))
+    (stopped / "metrics.jsonl").write_text("")
+    with pytest.raises(BadInput):
+        litmus.resume(stopped, workers=1, quiet=True)
+    assert len(closed) == 1
+
+
+def test_an_error_while_training_leaves_the_run_to_others(tmp_path: Path) -> None:
+    """The lock is let go of, and the run can be looked at."""
+    with pytest.raises(RunFailed):
+        train_tiny(tmp_path / "run", task="toys:ToyRaisingWalk-v0")
+    with pytest.raises(RunFailed):
+        litmus.resume(tmp_path / "run", quiet=True)

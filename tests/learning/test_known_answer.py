@@ -1,0 +1,101 @@
+"""Tasks with a known answer must be solved, in seconds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from toys import TARGET, TargetTask
+
+import litmus
+from litmus.policies.population import Population
+from litmus.runs.directory import Run
+from litmus.seeding import perturb
+from litmus.tasks import TASKS
+
+OPTIONS = {
+    "task": "target",
+    "steps": 240,
+    "evaluator_hidden": (32,),
+    "noise": 0.3,
+    "policy_updates": 3,
+    "evaluator_lr": 1e-2,
+    "round_size": 8,
+    "recency": 1.1,
+    "normalize_observations": False,
+    "evaluate_every": 0,
+    "workers": 0,
+    "device": "cpu",
+}
+OWN = {
+    "pssvf": {"hidden": (8,), "policy_lr": 2e-3, "probing_states": 4},
+    "vanilla-pssvf": {"hidden": (), "policy_lr": 5e-3},
+}
+SEEDS = [0, 1]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory):
+    """The return is 1 - (action - 0.6)²: one where the action is 0.6 in every state."""
+    TASKS["target"] = "toys:TargetTask"
+    runs: dict[tuple[str, int], Run] = {}
+
+    def find(algorithm: str, seed: int) -> Run:
+        if (algorithm, seed) not in runs:
+            runs[algorithm, seed] = litmus.train(
+                algorithm,
+                out=tmp_path_factory.mktemp("learning") / "run",
+                quiet=True,
+                seed=seed,
+                **OPTIONS,
+                **OWN[algorithm],
+            )
+        return runs[algorithm, seed]
+
+    yield find
+    del TASKS["target"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("algorithm", sorted(OWN))
+def test_the_action_that_pays_most_is_found(algorithm: str, seed: int, trained) -> None:
+    run = trained(algorithm, seed)
+    with torch.no_grad():
+        action = run.policy(torch.ones(1, 2)).item()
+    assert abs(action - TARGET) < 0.15
+    assert litmus.evaluate(run, episodes=50, workers=0).mean > 0.98
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("algorithm", sorted(OWN))
+def test_an_untrained_policy_does_not_solve_it(algorithm: str, seed: int, trained) -> None:
+    """Without this, the test above might not be able to fail."""
+    run = trained(algorithm, seed)
+    first = run.metrics[0]
+    assert first["event"] == "round"
+    assert first["mean"] < 0.95
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("algorithm", sorted(OWN))
+def test_the_evaluator_ranks_policies_it_has_not_seen(algorithm: str, seed: int, trained) -> None:
+    run = trained(algorithm, seed)
+    theta = run.policy.flat_params.numpy()
+    flat = np.stack([perturb(theta, 0.3, seed=10**6, episode_index=i) for i in range(60)])
+    with torch.no_grad():
+        population = Population(run.policy.architecture, torch.from_numpy(flat))
+        predicted = run.evaluator.value(population).numpy()
+    measured = [measure(run, row) for row in flat]
+    assert rank_correlation(predicted, measured) > 0.5
+
+
+def measure(run: Run, flat: np.ndarray) -> float:
+    """The mean return of one policy over many start states."""
+    policy = litmus.Policy(run.policy.architecture, torch.from_numpy(flat), run.policy.normalizer)
+    task = TargetTask()
+    return float(np.mean([task.run_episode(policy, seed).return_ for seed in range(30)]))
+
+
+def rank_correlation(first, second) -> float:
+    ranks = [np.argsort(np.argsort(values)) for values in (first, second)]
+    return float(np.corrcoef(*ranks)[0, 1])
