@@ -9,7 +9,7 @@ import numpy as np
 
 from litmus.policies.actions import ActionHead
 from litmus.reports.details import RunDetails
-from litmus.reports.html import image, paragraph, show_number, table, tag
+from litmus.reports.html import heading, image, paragraph, show_number, table, tag
 from litmus.reports.render import ROLL_TITLES, RenderedState, data_uri
 from litmus.tasks.base import ContinuousActions
 
@@ -17,12 +17,12 @@ MOST_METERS = 18
 METER_RANGE = 3.0  # standard deviations that a meter spans to each side
 
 
-def write_gallery(details: RunDetails) -> str:
+def write_gallery(details: RunDetails, level: int) -> str:
     """Cards for the states that matter most, and all of them in a table."""
     probing = details.probing
     assert probing is not None
     cards = [
-        _write_card(details, rank, int(k))
+        _write_card(details, rank, int(k), level)
         for rank, k in enumerate(probing.ranking[: details.shown_states])
     ]
     everything = tag(
@@ -34,18 +34,18 @@ def write_gallery(details: RunDetails) -> str:
     return tag("div", "".join(cards), class_="states") + everything
 
 
-def _write_card(details: RunDetails, rank: int, k: int) -> str:
+def _write_card(details: RunDetails, rank: int, k: int, level: int) -> str:
     probing = details.probing
     assert probing is not None
     rendered = details.rendered[rank] if rank < len(details.rendered) else None
-    heading = tag("h4", f"State {k}") + paragraph(
+    title = heading(f"State {k}", level) + paragraph(
         f"rank {rank + 1} of {len(probing.importance)}; without its answer V changes by "
         f"{show_number(float(probing.importance[k]))} on average"
     )
     pictures = _write_pictures(rendered, k) if rendered else _write_image(details, k)
     answers = tag("div", _write_actions(details, k) + _write_state(details, k), class_="answers")
     left = tag("div", pictures) if pictures else ""
-    return tag("article", tag("header", heading) + left + answers, class_="card state-card")
+    return tag("article", tag("header", title) + left + answers, class_="card state-card")
 
 
 def _write_pictures(rendered: RenderedState, k: int) -> str:
@@ -139,10 +139,9 @@ def _write_actions(details: RunDetails, k: int) -> str:
                 f"∂V/∂action {gradient:+.3g}",
             )
         )
-    heading = tag("strong", "Probing action")
     hint = paragraph("Arrows: the direction in which V rises (∂V/∂action).", "small")
     meters = tag("ul", "".join(rows), class_="meter actions")
-    return tag("div", heading + meters + hint)
+    return tag("div", tag("strong", "Probing action") + meters + hint)
 
 
 def _write_state(details: RunDetails, k: int) -> str:

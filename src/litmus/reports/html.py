@@ -37,17 +37,22 @@ def chip(state: str, text: str | None = None) -> str:
     return tag("span", escape(text or state), class_=f"chip {state}")
 
 
-def figure(shown: Figure | None) -> str:
+def figure(shown: Figure | None, level: int = 3) -> str:
     """A figure with its title, what to see in it, and its numbers for who cannot see it."""
     if shown is None:
         return ""
-    caption = tag("figcaption", tag("h4", escape(shown.title)) + paragraph(shown.sentence))
+    caption = tag("figcaption", heading(shown.title, level) + paragraph(shown.sentence))
     body = _bars(shown) if isinstance(shown, BarChart) else _chart(shown)
     return tag("figure", caption + body, id=shown.id)
 
 
-def figures(shown: Iterable[Figure | None], class_: str = "figures") -> str:
-    written = "".join(figure(one) for one in shown)
+def heading(text: str, level: int) -> str:
+    """A small heading; how deep it lies depends on what stands above it, not how it looks."""
+    return tag(f"h{level}", escape(text), class_="title")
+
+
+def figures(shown: Iterable[Figure | None], class_: str = "figures", level: int = 3) -> str:
+    written = "".join(figure(one, level) for one in shown)
     return tag("div", written, class_=class_) if written else ""
 
 

@@ -50,9 +50,9 @@ class Sections:
             section = tag("section", content, id=anchor, aria_labelledby=f"{anchor}-title")
             self.written.append((anchor, title, section))
 
-    def draw(self, shown: Sequence[Figure | None], class_: str = "figures") -> str:
+    def draw(self, shown: Sequence[Figure | None], class_: str = "figures", level: int = 3) -> str:
         self.figures += [one for one in shown if one is not None]
-        return figures(shown, class_)
+        return figures(shown, class_, level)
 
 
 def write_sections(
@@ -163,7 +163,7 @@ def _add_gallery(
             continue
         body += _run_heading(one.record) if several else ""
         body += note([one.rendering_note]) if one.rendering_note else ""
-        body += write_gallery(one)
+        body += write_gallery(one, level=4 if several else 3)
         animated = animated or bool(one.rendered)
     if animated:
         button = tag("button", "Pause animations", type="button", class_="plain", data_play="")
@@ -186,6 +186,7 @@ def _add_gallery(
 
 def _add_knowledge(sections: Sections, details: Sequence[RunDetails], several: bool) -> None:
     body = ""
+    level = 4 if several else 3
     for one in details:
         shape = one.policy.architecture.state_shape if one.policy is not None else ()
         drawn: list[Figure | None] = [
@@ -194,8 +195,8 @@ def _add_knowledge(sections: Sections, details: Sequence[RunDetails], several: b
             draw_importance(one),
             None if is_image(shape) else draw_components(one),
         ]
-        written = _write_judgements(one) + sections.draw(drawn)
-        written += sections.draw([draw_movement(one)], "figures single")
+        written = _write_judgements(one) + sections.draw(drawn, level=level)
+        written += sections.draw([draw_movement(one)], "figures single", level)
         problems = note(one.notes)
         if written or problems:
             body += (_run_heading(one.record) if several else "") + problems + written
@@ -242,7 +243,7 @@ def _add_behaviour(sections: Sections, details: Sequence[RunDetails], several: b
         drawn = draw_behaviour(one)
         if drawn is not None:
             body += _run_heading(one.record) if several else ""
-            body += sections.draw([drawn], "figures single")
+            body += sections.draw([drawn], "figures single", 4 if several else 3)
     sections.add(
         "behaviour",
         "Behaviour",
