@@ -68,7 +68,12 @@ def _add_train(commands: Any) -> None:
     parser = commands.add_parser("train", help=summary, description=summary.capitalize() + ".")
     algorithms = parser.add_subparsers(metavar="ALGORITHM", required=True, dest="algorithm")
     for name, entry in ALGORITHMS.items():
-        one = algorithms.add_parser(name, help=entry.summary, description=entry.config.__doc__)
+        one = algorithms.add_parser(
+            name,
+            help=entry.summary,
+            description=entry.config.__doc__,
+            usage=f"litmus train {name} --task ID [options]",  # all of them would fill the screen
+        )
         one.add_argument(
             "--preset",
             metavar="NAME",

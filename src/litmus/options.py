@@ -128,4 +128,4 @@ def _describe_default(spec: dataclasses.Field[Any]) -> str:
 
 def _make_formatter(prog: str) -> argparse.HelpFormatter:
     width = min(shutil.get_terminal_size().columns, 100) - 2
-    return argparse.RawDescriptionHelpFormatter(prog, max_help_position=30, width=width)
+    return argparse.HelpFormatter(prog, max_help_position=30, width=width)

@@ -33,7 +33,7 @@ ALGORITHMS: dict[str, AlgorithmEntry] = {
     "vanilla-pssvf": AlgorithmEntry(
         VanillaPssvfConfig,
         "litmus.algorithms.pssvf:Pssvf",
-        "PSSVF that reads flat policy parameters instead of probing actions",
+        "PSSVF that reads flat policy parameters, not probing actions",
     ),
 }
 
