@@ -1,0 +1,68 @@
+"""Every preset makes an algorithm that can be built, on every kind of task."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from litmus.algorithms import ALGORITHMS
+from litmus.presets import PRESETS, base_name
+from litmus.rollouts.base import Setting
+from litmus.rollouts.serial import SerialCollector
+from litmus.tasks import make_task_spec
+from litmus.training.api import make_config
+from litmus.training.trainer import design_policy
+
+TASKS = [
+    "Swimmer-v5",
+    "Ant-v5",
+    "InvertedDoublePendulum-v4",
+    "CartPole-v1",
+    "toys:ToyMatrixWalk-v0",
+]
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_preset_can_be_built(algorithm: str, preset: str, task: str) -> None:
+    config = make_config(algorithm, {"task": task}, preset)
+    spec = make_task_spec(task)
+    architecture = design_policy(config, spec)
+    collector = SerialCollector(Setting(spec, architecture, config.seed))
+    built = ALGORITHMS[algorithm].load()(config, architecture, collector, torch.device("cpu"))
+    assert built.flat_params.shape == (architecture.num_params,)
+    collector.close()
+
+
+def test_the_papers_preset_is_the_papers_schedule() -> None:
+    """Faccio et al. 2022: one episode, then five updates of each kind; 200 states; 256 × 256."""
+    config = make_config("pssvf", {"task": "Swimmer-v5"}, "paper")
+    assert (config.round_size, config.overlap) == (1, False)
+    assert (config.policy_updates, config.evaluator_updates, config.batch_size) == (5, 5, 16)
+    assert (config.policy_lr, config.evaluator_lr, config.noise) == (2e-6, 5e-3, 0.05)
+    assert (config.hidden, config.evaluator_hidden) == ((256, 256), (256, 256))
+    assert (config.probing_states, config.buffer_size, config.recency) == (200, 10_000, 1.1)
+    assert (config.steps, config.evaluate_every, config.evaluate_episodes) == (
+        3_000_000,
+        10_000,
+        10,
+    )
+
+
+def test_presets_other_than_the_papers_collect_in_rounds() -> None:
+    assert make_config("pssvf", {"task": "Swimmer-v5"}).round_size == 16
+    assert make_config("pssvf", {"task": "Swimmer-v5"}).overlap
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        ("Hopper-v5", "Hopper"),
+        ("my_package:Hopper-v0", "Hopper"),
+        ("my_package:space/Hopper-v12", "space/Hopper"),
+        ("target", "target"),
+    ],
+)
+def test_a_preset_knows_a_task_by_its_base_name(task: str, name: str) -> None:
+    assert base_name(task) == name
