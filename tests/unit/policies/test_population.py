@@ -146,3 +146,93 @@ def test_a_policy_is_the_same_after_saving_and_loading(head: str, tmp_path) -> N
     load_flat(network, flat[0])
     by_hand = (observations - torch.arange(4.0)) / torch.tensor([1.0, 2.0, 3.0, 4.0])
     torch.testing.assert_close(policy(observations), network(by_hand))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("head", HEADS)
+def test_rows_that_lie_apart_answer_and_learn_as_a_table_of_them(head: str, shape: str) -> None:
+    """As the buffer hands them out: views of rows, each once."""
+    architecture = make(head, shape)
+    flat, states = sample(architecture)
+    results = []
+    for apart in (True, False):
+        theta, probes = flat.clone().requires_grad_(), states.clone().requires_grad_()
+        answers = (
+            Population(architecture, [theta[i] for i in range(5)]).actions(probes)
+            if apart
+            else evaluate_modules(architecture, theta, probes)
+        )
+        weights = torch.linspace(-1, 1, answers.numel()).view(answers.shape)
+        results.append((answers, *torch.autograd.grad((answers * weights).sum(), (theta, probes))))
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_are_right_when_other_policies_are_asked_before_they_are_taken() -> None:
+    architecture = make("gaussian", "two layers")
+    flat, states = sample(architecture)
+    first, second = (flat + shift for shift in (0.0, 1.0))
+    expected = [gradient_of(architecture, one, states) for one in (first, second)]
+    first, second = first.clone().requires_grad_(), second.clone().requires_grad_()
+    answers = [Population(architecture, one).actions(states) for one in (first, second)]
+    Population(architecture, flat * 3).actions(states)
+    for one, answer, gradient in zip((first, second), answers, expected, strict=True):
+        torch.testing.assert_close(torch.autograd.grad(answer.sum(), one)[0], gradient)
+
+
+def gradient_of(architecture, flat: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+    theta = flat.clone().requires_grad_()
+    answers = evaluate_modules(architecture, theta, states)
+    return torch.autograd.grad(answers.sum(), theta)[0]
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="the CPU's row path gives its activations back in backward: a second backward of a "
+    "retained graph reads memory that another forward pass has written since",
+)
+def test_a_graph_that_is_kept_gives_the_same_gradients_again_or_says_that_it_cannot() -> None:
+    """Memory that is used again must never be read by a gradient that is taken late."""
+    architecture = make("gaussian", "two layers")
+    flat, states = sample(architecture)
+    theta = flat.clone().requires_grad_()
+    value = Population(architecture, theta).actions(states).sum()
+    (first,) = torch.autograd.grad(value, theta, retain_graph=True)
+    Population(architecture, flat * 3).actions(states)
+    try:
+        (second,) = torch.autograd.grad(value, theta)
+    except RuntimeError:
+        return
+    torch.testing.assert_close(second, first)
+
+
+def test_second_derivatives_are_right_or_refused() -> None:
+    """A gradient penalty must not silently be zero."""
+    architecture = make("deterministic", "two layers")
+    flat, states = sample(architecture)
+    penalties = []
+    for evaluate in (
+        lambda theta: evaluate_modules(architecture, theta, states),
+        lambda theta: Population(architecture, theta).actions(states),
+    ):
+        theta = flat.clone().requires_grad_()
+        try:
+            (gradient,) = torch.autograd.grad(evaluate(theta).sum(), theta, create_graph=True)
+            penalties.append(torch.autograd.grad(gradient.square().sum(), theta)[0])
+        except RuntimeError:
+            continue
+    torch.testing.assert_close(penalties[0], penalties[-1], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 16, 33])
+def test_a_population_of_any_size_gives_the_same_bits_every_time(count: int) -> None:
+    """However the policies are shared out among threads."""
+    architecture = make("gaussian", "two layers")
+    flat, states = sample(architecture, policies=count)
+    runs = []
+    for _ in range(5):
+        theta, probes = flat.clone().requires_grad_(), states.clone().requires_grad_()
+        answers = Population(architecture, theta).actions(probes)
+        runs.append((answers, *torch.autograd.grad(answers.square().sum(), (theta, probes))))
+    for run in runs[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(runs[0], run, strict=True))

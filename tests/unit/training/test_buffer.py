@@ -2,36 +2,54 @@
 
 from __future__ import annotations
 
+import resource
+
 import numpy as np
 import pytest
 import torch
 
-from litmus.training.buffer import Buffer
+from litmus.training.buffer import Buffer, DeviceTable, RowBlocks
 
 CPU = torch.device("cpu")
 
 
-def fill(buffer: Buffer, count: int, first: int = 0) -> None:
-    """Policy n is all n, and so is its return."""
-    for number in range(first, first + count):
-        buffer.add(np.full(buffer.num_params, number, np.float32), float(number))
+@pytest.fixture(params=[RowBlocks, DeviceTable])
+def make(request: pytest.FixtureRequest):
+    """A buffer with each kind of storage: a GPU's works on the CPU too, only more slowly."""
+
+    def make_buffer(capacity: int, num_params: int) -> Buffer:
+        buffer = Buffer(capacity, num_params, CPU)
+        buffer.storage = request.param(capacity, num_params, CPU)
+        return buffer
+
+    return make_buffer
+
+
+def fill(buffer: Buffer, count: int, first: int = 0, at_once: int = 3) -> None:
+    """Policy n is all n, and so is its return; stored a few at a time, as rounds are."""
+    numbers = np.arange(first, first + count, dtype=np.float32)
+    for start in range(0, count, at_once):
+        piece = numbers[start : start + at_once]
+        policies = np.repeat(piece[:, None], buffer.storage.num_params, axis=1)
+        buffer.add(policies, piece.tolist())
 
 
 def draw_returns(buffer: Buffer, draws: int, recency: float, size: int = 50) -> np.ndarray:
-    """The returns of `draws` drawn policies, each as often as it was drawn."""
-    generator = np.random.default_rng(0)
+    """The returns of `draws` drawn policies, each as often as its weight says."""
     drawn = []
-    for batch in buffer.draw_batches(draws // size, size, recency, generator):
-        _, returns = buffer.gather(batch.rows)
-        drawn.append(np.repeat(returns.numpy(), batch.counts))
+    for slots in buffer.draw(draws // size, size, recency, np.random.default_rng(0)):
+        batch = buffer.select(torch.from_numpy(slots))
+        counts = np.rint(batch.weights.numpy() * size).astype(int)
+        assert counts.sum() == size
+        drawn.append(np.repeat(batch.returns.numpy(), counts))
     return np.concatenate(drawn)
 
 
 @pytest.mark.parametrize("stored", [3, 10, 27])
 @pytest.mark.parametrize("recency", [0.0, 0.5, 1.1, 3.0])
-def test_draws_follow_one_over_age_to_the_k(recency: float, stored: int) -> None:
+def test_draws_follow_one_over_age_to_the_k(make, recency: float, stored: int) -> None:
     """Chi-square against the stated law; 27 policies in 10 places: the ring has turned."""
-    buffer = Buffer(10, 3, CPU)
+    buffer = make(10, 3)
     fill(buffer, stored)
     kept = min(stored, 10)
     ages = np.arange(1, kept + 1)
@@ -44,56 +62,68 @@ def test_draws_follow_one_over_age_to_the_k(recency: float, stored: int) -> None
     assert chi_square < (kept - 1) + 5 * np.sqrt(2 * (kept - 1))
 
 
-def test_every_batch_has_the_size_that_was_asked_for() -> None:
-    buffer = Buffer(10, 3, CPU)
+def test_a_batch_is_as_large_as_was_asked_for_and_its_weights_sum_to_one(make) -> None:
+    buffer = make(10, 3)
     fill(buffer, 4)
-    batches = buffer.draw_batches(7, 16, 1.1, np.random.default_rng(0))
-    assert len(batches) == 7
-    for batch in batches:
-        assert batch.counts.sum() == 16
-        assert len(set(batch.rows.tolist())) == len(batch.rows) == len(batch.counts)
+    slots = buffer.draw(7, 16, 1.1, np.random.default_rng(0))
+    assert slots.shape == (7, 16)
+    for row in slots:
+        batch = buffer.select(torch.from_numpy(row))
+        assert len(batch.rows) == len(batch.returns) == len(batch.weights)
+        assert batch.weights.sum().item() == pytest.approx(1)
 
 
-def test_the_newest_overwrite_the_oldest() -> None:
-    buffer = Buffer(4, 2, CPU)
+def test_both_kinds_of_storage_give_the_same_weighted_batch() -> None:
+    """A policy drawn twice: once with twice the weight, or twice."""
+    sums = []
+    for storage in (RowBlocks, DeviceTable):
+        buffer = Buffer(10, 3, CPU)
+        buffer.storage = storage(10, 3, CPU)
+        fill(buffer, 25)
+        batch = buffer.select(torch.tensor([3, 3, 3, 7, 0]))
+        sums.append(sum(w * torch.cat([row, r[None]]) for w, row, r in zip_batch(batch)))
+    torch.testing.assert_close(sums[0], sums[1])
+
+
+def zip_batch(batch):
+    return zip(batch.weights, batch.rows, batch.returns, strict=True)
+
+
+def test_the_newest_overwrite_the_oldest(make) -> None:
+    buffer = make(4, 2)
     fill(buffer, 11)
     assert len(buffer) == 4
-    drawn = draw_returns(buffer, 2000, recency=0.0)
-    assert set(drawn.tolist()) == {7.0, 8.0, 9.0, 10.0}
+    assert set(draw_returns(buffer, 2000, recency=0.0).tolist()) == {7.0, 8.0, 9.0, 10.0}
 
 
-def test_a_policy_comes_back_with_its_own_return() -> None:
-    buffer = Buffer(50, 5, CPU)
+def test_a_round_larger_than_the_buffer_leaves_its_last_policies(make) -> None:
+    buffer = make(4, 2)
+    fill(buffer, 11, at_once=11)
+    assert set(draw_returns(buffer, 2000, recency=0.0).tolist()) == {7.0, 8.0, 9.0, 10.0}
+
+
+def test_a_policy_comes_back_with_its_own_return(make) -> None:
+    buffer = make(50, 5)
     fill(buffer, 73)
-    rows = np.arange(50)
-    policies, returns = buffer.gather(rows)
-    assert policies.shape == (50, 5)
-    assert torch.equal(policies, returns.unsqueeze(1).expand(50, 5))
+    batch = buffer.select(torch.arange(50))
+    for _, row, return_ in zip_batch(batch):
+        assert row.shape == (5,)
+        assert (row == return_).all()
 
 
-def test_what_was_gathered_does_not_change_when_the_buffer_does() -> None:
-    buffer = Buffer(2, 3, CPU)
-    fill(buffer, 2)
-    policies, returns = buffer.gather(np.array([0, 1]))
-    fill(buffer, 2, first=10)
-    assert policies[:, 0].tolist() == returns.tolist() == [0.0, 1.0]
-
-
-def test_a_buffer_filled_anew_draws_as_the_one_it_stands_for() -> None:
+def test_a_buffer_filled_anew_draws_as_the_one_it_stands_for(make) -> None:
     """After a resume the overwritten policies are counted, not stored."""
-    grown, refilled = Buffer(5, 2, CPU), Buffer(5, 2, CPU)
+    grown, refilled = make(5, 2), make(5, 2)
     fill(grown, 13)
     refilled.skip(8)
     fill(refilled, 5, first=8)
     assert np.array_equal(draw_returns(grown, 500, 1.1), draw_returns(refilled, 500, 1.1))
 
 
-def test_memory_grows_with_what_is_stored() -> None:
+def test_memory_grows_with_what_is_stored(make) -> None:
     """10,000 policies of 70,000 floats are 2.8 GB: they must not be claimed at once."""
-    import resource
-
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # kB
-    buffer = Buffer(10_000, 70_000, CPU)
+    buffer = make(10_000, 70_000)
     fill(buffer, 3)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 300_000
