@@ -35,6 +35,7 @@ from litmus.reports.knowledge import (
 from litmus.reports.records import RunRecord
 from litmus.reports.render import CannotRender, RenderedState, Rendering
 from litmus.reports.statistics import Floats
+from litmus.reports.stopping import IsStopped, Stopped, never
 from litmus.runs.directory import Run
 from litmus.training.restore import open_history
 
@@ -85,7 +86,10 @@ class RunDetails:
 class DetailsInProgress:
     """Details whose pictures are still being made by another process."""
 
-    def __init__(self, record: RunRecord, number_of_runs: int = 1) -> None:
+    def __init__(
+        self, record: RunRecord, number_of_runs: int = 1, is_stopped: IsStopped = never
+    ) -> None:
+        self._is_stopped = is_stopped
         shown = SHOWN_STATES[min(number_of_runs, len(SHOWN_STATES)) - 1]
         self.details = RunDetails(record, shown)
         self._rendering: Rendering | None = None
@@ -96,6 +100,10 @@ class DetailsInProgress:
         torch.set_num_threads(1)  # the renderer needs the other cores
         try:
             self._examine(run)
+        except Stopped:
+            if self._rendering is not None:
+                self._rendering.cancel()
+            raise
         finally:
             torch.set_num_threads(threads)
 
@@ -103,7 +111,7 @@ class DetailsInProgress:
         """Wait for the pictures."""
         if self._rendering is not None:
             try:
-                self.details.rendered = self._rendering.result()
+                self.details.rendered = self._rendering.result(self._is_stopped)
             except CannotRender as error:
                 self.details.rendering_note = str(error)
         return self.details
@@ -162,6 +170,7 @@ class DetailsInProgress:
             noise,
             config["seed"],
             choose_fresh_count(self.details.record.steps_per_episode),
+            is_stopped=self._is_stopped,
         )
         return judge(evaluator, policy.architecture, sample)
 
@@ -183,6 +192,8 @@ class DetailsInProgress:
 
     def _try(self, what: str, make: Callable[[], T]) -> T | None:
         """Make one part; a run that is damaged there, or a task that is missing, is a note."""
+        if self._is_stopped():
+            raise Stopped
         try:
             return make()
         except (BadInput, RunFailed, OSError, ValueError, KeyError, RuntimeError) as error:

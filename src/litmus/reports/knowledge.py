@@ -22,6 +22,7 @@ from litmus.policies.architecture import Architecture
 from litmus.policies.policy import Policy
 from litmus.policies.population import Population
 from litmus.reports.statistics import Floats, rank_correlation
+from litmus.reports.stopping import IsStopped, never
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.make import make_collector
 from litmus.seeding import Stream, perturb
@@ -116,6 +117,7 @@ def measure_fresh(
     seed: int,
     number: int = MOST_FRESH,
     workers: int | None = None,
+    is_stopped: IsStopped = never,
 ) -> PolicySample:
     """Perturb the policy anew and run one episode of each, within a bounded time."""
     spec = make_task_spec(task, survival_bonus)
@@ -133,7 +135,7 @@ def measure_fresh(
                 if episode.is_finite:
                     rows.append(perturb(flat_params, noise, seed, index))
                     measured.append(episode.training_return)
-            if time.monotonic() > deadline:
+            if time.monotonic() > deadline or is_stopped():
                 break
     finally:
         collector.close()

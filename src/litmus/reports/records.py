@@ -155,6 +155,18 @@ def read_records(paths: Sequence[Path | str]) -> list[RunRecord]:
     ]
 
 
+def read_showable(paths: Sequence[Path | str]) -> list[RunRecord]:
+    """Read several runs; BadInput where not one of them can be shown."""
+    records = read_records(paths)
+    if any(record.state != "unreadable" for record in records):
+        return records
+    if len(records) == 1:
+        raise BadInput(records[0].problems[0])
+    shown = ", ".join(str(record.path) for record in records[:4])
+    more = ", …" if len(records) > 4 else ""
+    raise BadInput(f"none of these is a run directory: {shown}{more}")
+
+
 def read_curve(events: Sequence[Event], over: str, value: str) -> Curve:
     """The points of a metric that are there and finite."""
     return Curve.of(

@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from litmus.policies.architecture import architecture_to_json
 from litmus.policies.policy import Policy
 from litmus.reports.simulator_states import find_mapping
 from litmus.reports.statistics import Floats
+from litmus.reports.stopping import IsStopped, Stopped, never
 
 LIBRARIES = ("egl", "osmesa")
 MOST_SECONDS = 120
@@ -84,16 +86,11 @@ class Rendering:
         self._libraries = list_libraries()
         self._process = self._start(self._libraries[0])
 
-    def result(self) -> list[RenderedState]:
+    def result(self, is_stopped: IsStopped = never) -> list[RenderedState]:
         """Wait for the pictures; raises CannotRender where no GL library works."""
         try:
             for following in (*self._libraries[1:], None):
-                try:
-                    _, errors = self._process.communicate(timeout=MOST_SECONDS)
-                except subprocess.TimeoutExpired as error:
-                    self._process.kill()
-                    self._process.communicate()
-                    raise CannotRender(f"rendering took over {MOST_SECONDS} s") from error
+                errors = self._wait(is_stopped)
                 if self._process.returncode == 0:
                     return self._read()
                 if following is not None:
@@ -101,6 +98,27 @@ class Rendering:
             raise CannotRender(explain_failure(errors))
         finally:
             self._directory.cleanup()
+
+    def cancel(self) -> None:
+        """Nobody wants the pictures any more."""
+        self._process.kill()
+        self._process.communicate()
+        self._directory.cleanup()
+
+    def _wait(self, is_stopped: IsStopped) -> str:
+        """Until the process ends; returns what it said last."""
+        deadline = time.monotonic() + MOST_SECONDS
+        while True:
+            try:
+                return self._process.communicate(timeout=0.3)[1]
+            except subprocess.TimeoutExpired:
+                if time.monotonic() < deadline and not is_stopped():
+                    continue
+                self._process.kill()
+                self._process.communicate()
+                if is_stopped():
+                    raise Stopped from None
+                raise CannotRender(f"rendering took over {MOST_SECONDS} s") from None
 
     def _start(self, library: str) -> subprocess.Popen[str]:
         environment = {

@@ -12,7 +12,7 @@ from litmus.reports.details import DetailsInProgress, RunDetails
 from litmus.reports.groups import Group, group_records
 from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.page import Content, write_page
-from litmus.reports.records import RunRecord, read_records
+from litmus.reports.records import RunRecord, read_showable
 from litmus.reports.sections import write_sections
 
 Examine = Callable[[Sequence[RunRecord]], Sequence[RunDetails]]
@@ -55,10 +55,7 @@ class Report:
 
 def build_report(paths: Sequence[Path | str]) -> Report:
     """Read the runs and make the report; BadInput where not one of them can be shown."""
-    records = read_records(paths)
-    if all(record.state == "unreadable" for record in records):
-        raise BadInput(records[0].problems[0] if len(records) == 1 else _name_all(records))
-    return make_report(records, examine_all)
+    return make_report(read_showable(paths), examine_all)
 
 
 def make_report(records: Sequence[RunRecord], examine: Examine) -> Report:
@@ -115,8 +112,3 @@ def _write_pictures(details: Sequence[RunDetails], directory: Path) -> list[Path
                     write_bytes(path, data)
                     written.append(path)
     return written
-
-
-def _name_all(records: Sequence[RunRecord]) -> str:
-    shown = ", ".join(str(record.path) for record in records[:4])
-    return f"none of these is a run directory: {shown}{', …' if len(records) > 4 else ''}"

@@ -6,11 +6,13 @@ file, so none can reach one. It listens on the loopback address and answers only
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,8 +20,11 @@ from pathlib import Path
 from litmus.errors import BadInput
 from litmus.reports.details import DetailsInProgress, RunDetails
 from litmus.reports.groups import group_records
-from litmus.reports.records import RunRecord, read_records
+from litmus.reports.records import RunRecord, read_records, read_showable
 from litmus.reports.report import Report, choose_detailed, make_report
+from litmus.reports.stopping import Stopped
+
+logger = logging.getLogger("litmus")
 
 HOST = "127.0.0.1"
 NAMES = ("127.0.0.1", "localhost", "[::1]")
@@ -52,15 +57,16 @@ class LiveReport:
         while not self._stopped.wait(SECONDS_BETWEEN_LOOKS):
             mark = self._look()
             if mark != self._mark:
-                self._refresh(mark)
+                with _warning_instead_of_ending():
+                    self._refresh(mark)
 
     def follow_details(self) -> None:
         """Look into the runs, now and again; meant for a thread of its own."""
         while not self._stopped.is_set():
-            records = read_records(self.paths)
-            chosen, _ = choose_detailed(records, group_records(records))
-            for record in chosen:
-                if self._is_due(record):
+            with _warning_instead_of_ending():
+                records = read_records(self.paths)
+                chosen, _ = choose_detailed(records, group_records(records))
+                for record in filter(self._is_due, chosen):
                     self._examine(record, len(chosen))
             self._stopped.wait(SECONDS_BETWEEN_LOOKS)
 
@@ -90,9 +96,13 @@ class LiveReport:
         return record.state != "finished" and waited > SECONDS_BETWEEN_DETAILS
 
     def _examine(self, record: RunRecord, number_of_runs: int) -> None:
-        details = DetailsInProgress(record, number_of_runs).finish()
-        self._details[record.path] = details
+        is_stopped = self._stopped.is_set
         self._examined[record.path] = (time.monotonic(), record.state)
+        try:
+            details = DetailsInProgress(record, number_of_runs, is_stopped).finish()
+        except Stopped:
+            return
+        self._details[record.path] = details
         self._refresh(self._look())
 
     def _refresh(self, mark: str) -> None:
@@ -105,6 +115,15 @@ class LiveReport:
         html = report.to_html(version).encode()
         with self._lock:
             self._mark, self.version, self.html = mark, version, html
+
+
+@contextlib.contextmanager
+def _warning_instead_of_ending() -> Iterator[None]:
+    """A run that is being written may be caught between two states; the next look is soon."""
+    try:
+        yield
+    except Exception as error:
+        logger.warning("the page was not refreshed: %s", error)
 
 
 def _renew(known: RunDetails | None, record: RunRecord) -> RunDetails:
@@ -161,6 +180,10 @@ class LiveServer(ThreadingHTTPServer):
 
     def __init__(self, live: LiveReport, port: int) -> None:
         self.live = live
+        self.threads = [
+            threading.Thread(target=work, daemon=True)
+            for work in (live.follow, live.follow_details)
+        ]
         try:
             super().__init__((HOST, port), Handler)
         except (OSError, OverflowError) as error:
@@ -172,8 +195,11 @@ class LiveServer(ThreadingHTTPServer):
         return f"http://{HOST}:{self.server_address[1]}/"
 
     def close(self) -> None:
+        """Stop the threads before the interpreter ends: torch does not like to be left running."""
         self.live.stop()
         self.server_close()
+        for thread in self.threads:
+            thread.join(timeout=20)
 
     def handle_error(self, request: object, client_address: object) -> None:
         pass  # a client that went away is no news
@@ -181,11 +207,9 @@ class LiveServer(ThreadingHTTPServer):
 
 def start_watching(paths: Sequence[Path | str], port: int) -> LiveServer:
     """Make the first page and the threads that keep it fresh; `serve_forever` is the caller's."""
-    records = read_records(paths)
-    if all(record.state == "unreadable" for record in records):
-        raise BadInput(records[0].problems[0])
+    read_showable(paths)
     live = LiveReport(paths)
     server = LiveServer(live, port)
-    threading.Thread(target=live.follow, daemon=True).start()
-    threading.Thread(target=live.follow_details, daemon=True).start()
+    for thread in server.threads:
+        thread.start()
     return server

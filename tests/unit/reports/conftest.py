@@ -30,7 +30,7 @@ def train_tiny(out: Path, task: str, algorithm: str = "pssvf", **options: Any) -
 @pytest.fixture(scope="session")
 def hopper_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "hopper"
-    return train_tiny(out, "Hopper-v5", steps=600, evaluate_every=150)
+    return train_tiny(out, "Hopper-v5", steps=600, evaluate_every=150, probing_states=3)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,191 @@
+"""The report in a real browser, opened from disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from litmus.reports.report import build_report
+
+WIDTHS = (390, 1280)
+TEN_SECONDS = 10_000
+
+
+@pytest.fixture(scope="module")
+def report(small_runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_report(small_runs).write(tmp_path_factory.mktemp("page") / "report.html")
+
+
+@pytest.fixture
+def page(browser: Any, report: Path) -> Iterator[Any]:
+    opened = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened.set_default_timeout(TEN_SECONDS)
+    opened.goto(report.as_uri())
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_opens_from_disk_without_errors_or_requests(
+    browser: Any,
+    report: Path,
+    width: int,
+    scheme: str,
+) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    errors: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(report.as_uri())
+    page.wait_for_selector("[data-chart] svg path")
+    assert errors == []
+    outside = [url for url in requests if not url.startswith("data:")]
+    assert outside == [report.as_uri()]
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width, "the page scrolls sideways"
+    page.close()
+
+
+def test_every_chart_is_drawn(page: Any) -> None:
+    page.wait_for_selector("[data-chart] svg")
+    bare = page.evaluate(
+        "[...document.querySelectorAll('[data-chart]')]"
+        ".filter(c => !c.querySelector('svg path, svg circle')).map(c => c.dataset.chart)"
+    )
+    assert bare == []
+
+
+def test_a_curve_answers_the_mouse(page: Any) -> None:
+    chart = page.locator("#learning-Hopper-v5 [data-chart]")
+    chart.scroll_into_view_if_needed()
+    tip = chart.locator(".tip")
+    assert tip.is_hidden()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tip.wait_for(state="visible")
+    middle = tip.inner_text()
+    assert "environment steps" in middle
+    assert any(character.isdigit() for character in middle)
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
+    page.wait_for_function(
+        "t => document.querySelector('.tip:not([hidden])').innerText !== t", arg=middle
+    )
+    page.mouse.move(box["x"] + 10, box["y"] - 40)
+    tip.wait_for(state="hidden")
+
+
+def test_a_curve_answers_the_keyboard(page: Any) -> None:
+    chart = page.locator("#learning-Hopper-v5 [data-chart]")
+    chart.focus()
+    page.keyboard.press("End")
+    assert "environment steps" in chart.locator("[aria-live]").inner_text()
+    last = chart.locator(".tip").inner_text()
+    page.keyboard.press("ArrowLeft")
+    assert chart.locator(".tip").inner_text() != last
+    page.keyboard.press("Escape")
+    assert chart.locator(".tip").is_hidden()
+
+
+def test_steps_and_time_can_be_chosen(page: Any) -> None:
+    figure = page.locator("#learning-Hopper-v5")
+    figure.get_by_role("button", name="time").click()
+    assert "training time (s)" in figure.locator("svg").text_content()
+
+
+def test_a_series_can_be_switched_off(page: Any) -> None:
+    figure = page.locator("figure[id^=training-]").first
+    before = figure.locator("svg path").count()
+    button = figure.locator(".legend button").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false"
+    assert figure.locator("svg path").count() < before
+
+
+def test_numbers_can_be_read_as_a_table(page: Any) -> None:
+    figure = page.locator("#learning-Hopper-v5")
+    figure.locator("details.numbers summary").click()
+    figure.locator("table").wait_for()
+    assert figure.locator("tbody tr").count() >= 3
+
+
+def test_an_animation_plays_and_can_be_stopped(page: Any) -> None:
+    animation = page.locator("img[data-animation]").nth(2)
+    if not page.locator("img[data-animation]").count():
+        pytest.skip("no GL library here, so nothing was rendered")
+    animation.scroll_into_view_if_needed()
+    pictures = set()
+    for _ in range(12):
+        pictures.add(animation.screenshot())
+        page.wait_for_timeout(150)
+    assert len(pictures) > 1, "the picture never changed"
+    page.get_by_role("button", name="Pause animations").first.click()
+    page.wait_for_timeout(300)
+    still = {animation.screenshot() for _ in range(3) if page.wait_for_timeout(200) is None}
+    assert len(still) == 1, "the picture still changes"
+
+
+def test_a_reader_who_wants_no_motion_gets_stills(browser: Any, report: Path) -> None:
+    page = browser.new_page(reduced_motion="reduce")
+    page.goto(report.as_uri())
+    image = page.locator("img[data-animation]").first
+    if page.locator("img[data-animation]").count():
+        assert image.get_attribute("src") != image.get_attribute("data-animation")
+    page.close()
+
+
+def test_headings_images_and_figures_have_words_for_screen_readers(page: Any) -> None:
+    assert page.locator("h1").count() == 1
+    assert page.get_by_role("heading", name="What the evaluator knows").count() == 1
+    wordless = page.evaluate(
+        "[...document.querySelectorAll('img')].filter(i => !i.alt).length"
+        " + [...document.querySelectorAll('[data-chart]')]"
+        ".filter(c => !c.getAttribute('aria-label')).length"
+        " + [...document.querySelectorAll('figure')]"
+        ".filter(f => !f.querySelector('figcaption p')).length"
+        " + [...document.querySelectorAll('button')].filter(b => !b.textContent.trim()).length"
+    )
+    assert wordless == 0
+
+
+def test_everything_can_be_reached_by_keyboard(page: Any) -> None:
+    reached = set()
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        reached.add(
+            page.evaluate("document.activeElement.className || document.activeElement.tagName")
+        )
+    assert "skip" in reached
+    assert "chart" in reached
+
+
+def test_the_command_writes_the_page_and_prints_its_path(
+    run_litmus: Callable[..., CompletedProcess[str]],
+    small_runs: list[Path],
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "made" / "page.html"
+    done = run_litmus(
+        "report", small_runs[0], tmp_path / "gone", "--out", out, env={"MUJOCO_GL": "none"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(out) in done.stdout
+    assert out.stat().st_size < 15e6
+    assert "could not be read" in out.read_text()
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["report", "watch"])
+def test_a_path_that_is_no_run_is_one_line_and_exit_code_2(
+    run_litmus: Callable[..., CompletedProcess[str]], tmp_path: Path, command: str
+) -> None:
+    done = run_litmus(command, tmp_path / "gone")
+    assert done.returncode == 2
+    assert done.stderr.strip().count("\n") == 0
+    assert "does not exist" in done.stderr
