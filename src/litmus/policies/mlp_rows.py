@@ -7,6 +7,7 @@ parameters (to improve a policy), or both. Tested equal to `torch.func` on the m
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -122,7 +123,8 @@ def _backward(
             torch.mm(gradient.t(), below, out=weight_gradient)
             torch.sum(gradient, 0, out=bias_gradient)
         if number:
-            gradient = torch.mm(gradient, layers[number][0])
+            into = _scratch(number, below)
+            gradient = torch.mm(gradient, layers[number][0], out=into)
             _activation_backward(shape.activation, gradient, below)
         elif state_gradient is not None:
             torch.mm(gradient, layers[0][0], out=state_gradient)
@@ -134,6 +136,18 @@ def _activation_backward(activation: Activation, gradient: Tensor, activated: Te
         torch.ops.aten.tanh_backward.grad_input(gradient, activated, grad_input=gradient)
     else:
         torch.ops.aten.threshold_backward.grad_input(gradient, activated, 0, grad_input=gradient)
+
+
+_thread = threading.local()
+
+
+def _scratch(layer: int, like: Tensor) -> Tensor:
+    """Memory for a gradient, one for each layer and thread, that stays in the core's cache."""
+    scratch: dict[Any, Tensor] = _thread.__dict__.setdefault("scratch", {})
+    key = (layer, like.shape, like.dtype)
+    if key not in scratch:
+        scratch[key] = torch.empty_like(like)
+    return scratch[key]
 
 
 class _Workspace:

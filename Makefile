@@ -1,0 +1,37 @@
+# Everything installs into .venv, from a clean clone, by itself.
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= python3
+DEMO := demo
+
+.PHONY: setup demo test check bench clean
+
+setup: $(VENV)/.installed
+
+# Pins come from constraints.txt: among them torch, whose newest build would bring CUDA packages.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,report,tensorboard]'
+	touch $@
+
+demo: setup
+	rm -rf $(DEMO)
+	$(BIN)/litmus train pssvf --task Swimmer-v5 --steps 500000 --seed 1 \
+	  --evaluate-every 25000 --evaluate-episodes 5 --out $(DEMO)/swimmer
+	$(BIN)/litmus evaluate $(DEMO)/swimmer --episodes 20
+	$(BIN)/litmus report $(DEMO)/swimmer --out $(DEMO)/report.html
+
+test: setup
+	$(BIN)/pytest
+
+check: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest --durations=10
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""How fast litmus is, against what this machine could do: `make bench`."""

@@ -1,0 +1,103 @@
+"""What the hardware allows: raw simulation steps and batched matrix products, on one core.
+
+Dividing a time by the number of cores gives the limit of the whole machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import mujoco
+import numpy as np
+import torch
+
+from litmus.policies.architecture import Architecture
+from litmus.policies.mlp import MlpArchitecture
+from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.episode import ActingPolicy
+from litmus.tasks.control import ControlTask
+
+
+def measure(work: Callable[[], object], repeats: int = 5) -> float:
+    """Median seconds of a call, after one to warm up."""
+    work()
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The controls of one episode: enough to pass through the same states again."""
+
+    seed: int
+    controls: np.ndarray  # [T, A]
+
+
+def record_episode(
+    task: ControlTask, architecture: Architecture, flat_params: np.ndarray, seed: int
+) -> Recording:
+    """Run an episode and keep what the policy did."""
+    controls = []
+
+    class Recorder(ActingPolicy):
+        def act(self, observation: np.ndarray) -> np.ndarray:
+            controls.append(super().act(observation).copy())
+            return controls[-1]
+
+    normalizer = Normalizer.identity(architecture.state_shape)
+    generator = np.random.default_rng(seed)
+    task.run_episode(Recorder(architecture, flat_params, normalizer, generator), seed)
+    return Recording(seed, np.array(controls, dtype=np.float64))
+
+
+def measure_raw_step(task: ControlTask, recordings: Sequence[Recording]) -> float:
+    """Seconds of one environment step as `mj_step` alone, through the recorded states."""
+    bare = task.environment.unwrapped
+    model, data, frames = bare.model, bare.data, bare.frame_skip
+    spent, steps = 0.0, 0
+    for recording in recordings:
+        task.environment.reset(seed=recording.seed)
+        controls = list(recording.controls)
+        control, step = data.ctrl, mujoco.mj_step
+        start = time.perf_counter()
+        for values in controls:
+            control[...] = values
+            step(model, data, frames)
+        spent += time.perf_counter() - start
+        steps += len(controls)
+    return spent / steps
+
+
+def measure_gemm_rate(architecture: MlpArchitecture, policies: int, states: int) -> float:
+    """FLOP/s of a batched product with the shape of the widest hidden layer, on one thread."""
+    inputs, outputs = max(architecture.layer_sizes, key=lambda size: size[0] * size[1])
+    x = torch.randn(policies, states, inputs)
+    weights = torch.randn(policies, inputs, outputs)
+    out = torch.empty(policies, states, outputs)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    seconds = measure(lambda: torch.bmm(x, weights, out=out), repeats=20)
+    torch.set_num_threads(threads)
+    return 2 * policies * states * inputs * outputs / seconds
+
+
+def count_flops(
+    architecture: MlpArchitecture, head_inputs: int, head_hidden: Sequence[int], states: int
+) -> tuple[float, float]:
+    """(FLOPs per policy of an evaluator update, FLOPs of a policy update): products only."""
+    products = sum(inputs * outputs for inputs, outputs in architecture.layer_sizes)
+    first_inputs, first_outputs = architecture.layer_sizes[0]
+    widths = (head_inputs, *head_hidden, 1)
+    head = sum(a * b for a, b in pairwise(widths))
+    # Evaluator: forward and the gradient of the states; the head also the gradient of its weights.
+    evaluator = 4 * states * products + 6 * head
+    # Policy: forward, the gradient of the weights, and of the hidden layers but not of the states.
+    policy = 6 * states * products - 2 * states * first_inputs * first_outputs + 4 * head
+    return float(evaluator), float(policy)
