@@ -20,6 +20,9 @@ from litmus.policies.team import shared_team
 
 Layers = tuple[tuple[int, int], ...]
 
+HALVED_FROM = 64
+"""States from which on it pays to share out a single policy's work."""
+
 
 @dataclass(frozen=True)
 class MlpShape:
@@ -33,17 +36,37 @@ def evaluate_rows(shape: MlpShape, rows: Sequence[Tensor], states: Tensor) -> Te
     return outputs
 
 
+@dataclass(frozen=True)
+class _Piece:
+    """What one thread does at a time: a policy in all states, or a lone one in half of them."""
+
+    row: int
+    states: slice
+
+
+def _cut_into_pieces(rows: int, states: int) -> list[_Piece]:
+    """Depends on the sizes only, never on the number of threads: nor do the results."""
+    if rows == 1 and states >= HALVED_FROM:
+        half = states // 2
+        return [_Piece(0, slice(0, half)), _Piece(0, slice(half, states))]
+    return [_Piece(row, slice(0, states)) for row in range(rows)]
+
+
 class _EvaluateRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, shape: MlpShape, states: Tensor, *rows: Tensor) -> Tensor:
         workspace = _Workspace.take(shape, len(rows), states)
         outputs = states.new_empty(len(rows), states.shape[0], shape.layer_sizes[-1][1])
         cuts = [_cut(shape.layer_sizes, row) for row in rows]
+        pieces = _cut_into_pieces(len(rows), states.shape[0])
 
         def forward_one(number: int) -> None:
-            _forward(shape, cuts[number], states, workspace.hidden[number], outputs[number])
+            piece = pieces[number]
+            hidden = [layer[piece.states] for layer in workspace.hidden[piece.row]]
+            layers, into = cuts[piece.row], outputs[piece.row, piece.states]
+            _forward(shape, layers, states[piece.states], hidden, into)
 
-        shared_team().run(forward_one, len(rows))
+        shared_team().run(forward_one, len(pieces))
         if any(ctx.needs_input_grad):
             ctx.shape, ctx.cuts, ctx.workspace = shape, cuts, workspace
             ctx.save_for_backward(states, *rows)  # notices in-place changes before backward
@@ -58,25 +81,28 @@ class _EvaluateRows(torch.autograd.Function):
         shape, cuts, workspace = ctx.shape, ctx.cuts, ctx.workspace
         _, needs_states, *needs_rows = ctx.needs_input_grad
         state_gradients = states.new_empty(len(rows), *states.shape) if needs_states else None
+        pieces = _cut_into_pieces(len(rows), states.shape[0])
         row_gradients = [
-            torch.empty_like(row) if needed else None
-            for row, needed in zip(rows, needs_rows, strict=True)
+            torch.empty_like(rows[piece.row]) if needs_rows[piece.row] else None for piece in pieces
         ]
 
         def backward_one(number: int) -> None:
-            row_gradient = row_gradients[number]
+            piece, row_gradient = pieces[number], row_gradients[number]
             _backward(
                 shape,
-                cuts[number],
-                states,
-                workspace.hidden[number],
-                output_gradients[number],
-                None if state_gradients is None else state_gradients[number],
+                cuts[piece.row],
+                states[piece.states],
+                [layer[piece.states] for layer in workspace.hidden[piece.row]],
+                output_gradients[piece.row, piece.states],
+                None if state_gradients is None else state_gradients[piece.row, piece.states],
                 None if row_gradient is None else _cut(shape.layer_sizes, row_gradient),
             )
 
-        shared_team().run(backward_one, len(rows))
+        shared_team().run(backward_one, len(pieces))
         workspace.give_back()
+        if len(pieces) > len(rows):
+            first, second = row_gradients
+            row_gradients = [None if first is None or second is None else first.add_(second)]
         summed = None if state_gradients is None else state_gradients.sum(0)
         return None, summed, *row_gradients
 
