@@ -45,7 +45,8 @@ def _write_card(details: RunDetails, rank: int, k: int, level: int) -> str:
     pictures = _write_pictures(rendered, k) if rendered else _write_image(details, k)
     answers = tag("div", _write_actions(details, k) + _write_state(details, k), class_="answers")
     left = tag("div", pictures) if pictures else ""
-    return tag("article", tag("header", title) + left + answers, class_="card state-card")
+    class_ = "card state-card" if pictures else "card state-card plain"
+    return tag("article", tag("header", title) + left + answers, class_=class_)
 
 
 def _write_pictures(rendered: RenderedState, k: int) -> str:

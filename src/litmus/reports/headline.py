@@ -9,6 +9,9 @@ from litmus.reports.details import RunDetails
 from litmus.reports.groups import Group
 from litmus.reports.html import count, show_duration, show_number, tag
 from litmus.reports.records import RunRecord
+from litmus.reports.statistics import Estimate
+
+MOST_NAMED = 6
 
 ALGORITHM_NAMES = {
     "pssvf": "PSSVF",
@@ -46,35 +49,62 @@ def _write_single_title(group: Group) -> str:
 
 def write_lead(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
     """How sure we are, then how it stands."""
-    lines = [_write_confidence(group, named=len(groups) > 1) for group in groups[:4]]
-    if len(groups) > 4:
-        lines.append(f"{len(groups) - 4} more configurations are in the table below.")
+    if len(groups) == 1:
+        lines = [_write_confidence(groups[0])]
+    else:
+        lines = [_write_short_confidence(group) for group in groups[:MOST_NAMED]]
+        if len(groups) > MOST_NAMED:
+            lines.append(f"{len(groups) - MOST_NAMED} more configurations are in the table below.")
+        if any(len(group.finals) == 1 for group in groups):
+            lines.append(
+                "The interval of one run says how sure that policy's return is, not what another "
+                "seed would reach."
+            )
     standing = _write_standing(records)
     return "".join(tag("p", line, class_="lead") for line in [*lines, standing] if line)
 
 
-def _write_confidence(group: Group, named: bool) -> str:
+def _write_confidence(group: Group) -> str:
     final = group.final_return
-    start = f"<strong>{escape(group.label)}</strong>: " if named else ""
     if final is None:
-        return f"{start}no evaluation yet." if named else ""
-    value = f"return {show_number(final.value)}, " if named else ""
-    interval = (
-        f"95% interval <strong>{show_number(final.low)} to {show_number(final.high)}</strong>"
-    )
+        return ""
     runs = len(group.finals)
     if runs > 1:
         return (
-            f"{start}{value}{interval}: the interquartile mean of {count(runs, 'run')}, stratified "
+            f"{_interval(final)}: the interquartile mean of {count(runs, 'run')}, stratified "
             "bootstrap over runs" + ("; two runs say little." if runs == 2 else ".")
         )
-    record = next(r for r in group.records if r.final_return is not None)
-    episodes = sum(len(event.get("returns") or ()) for event in record.final_evaluations)
+    evaluations = next(r for r in group.records if r.final_return is not None).final_evaluations
+    last = "last evaluation" if len(evaluations) == 1 else f"last {len(evaluations)} evaluations"
     return (
-        f"{start}{value}{interval}, from {count(episodes, 'episode')} of the last "
-        f"{count(len(record.final_evaluations), 'evaluation')}. One run: it says how sure this "
-        "policy's return is, not what another seed would reach."
+        f"{_interval(final)}, from {count(_count_episodes(group), 'episode')} of the {last}. "
+        "One run: it says how sure this policy's return is, not what another seed would reach."
     )
+
+
+def _write_short_confidence(group: Group) -> str:
+    final = group.final_return
+    name = f"<strong>{escape(group.label)}</strong>"
+    if final is None:
+        return f"{name}: no evaluation yet."
+    runs = len(group.finals)
+    source = (
+        f"interquartile mean of {count(runs, 'run')}"
+        if runs > 1
+        else f"one run, {count(_count_episodes(group), 'episode')}"
+    )
+    value = f"<strong>{show_number(final.value)}</strong>"
+    return f"{name}: return {value}, {_interval(final)} ({source})."
+
+
+def _interval(estimate: Estimate) -> str:
+    low, high = show_number(estimate.low), show_number(estimate.high)
+    return f"95% interval <strong>{low} to {high}</strong>"
+
+
+def _count_episodes(group: Group) -> int:
+    record = next(r for r in group.records if r.final_return is not None)
+    return sum(len(event.get("returns") or ()) for event in record.final_evaluations)
 
 
 def _write_standing(records: Sequence[RunRecord]) -> str:

@@ -28,6 +28,10 @@ from litmus.reports.stopping import IsStopped, Stopped, never
 
 LIBRARIES = ("egl", "osmesa")
 MOST_SECONDS = 120
+NO_LIBRARY = (
+    "nothing could be rendered: no GL library works here; install EGL or OSMesa "
+    "(on Debian libegl1 or libosmesa6)"
+)
 
 ROLL_TITLES = {
     "nothing": "no action",
@@ -93,9 +97,11 @@ class Rendering:
                 errors = self._wait(is_stopped)
                 if self._process.returncode == 0:
                     return self._read()
+                if (self.path / "gl-works").exists():
+                    raise CannotRender(f"nothing could be rendered: {find_error(errors)}")
                 if following is not None:
                     self._process = self._start(following)
-            raise CannotRender(explain_failure(errors))
+            raise CannotRender(f"{NO_LIBRARY} ({find_error(errors)})")
         finally:
             self._directory.cleanup()
 
@@ -166,15 +172,11 @@ def list_libraries() -> tuple[str, ...]:
     return (chosen,) if chosen else LIBRARIES
 
 
-def explain_failure(errors: str) -> str:
+def find_error(errors: str) -> str:
     """One line out of a worker's standard error."""
     lines = [line.strip() for line in errors.splitlines() if line.strip()]
-    last = next((line for line in reversed(lines) if "Error" in line or "error" in line), "")
-    shown = last[:160] or "the renderer ended without a word"
-    return (
-        "nothing could be rendered: no GL library works here (EGL or OSMesa; on Debian "
-        f"apt-get install libegl1, or libosmesa6). {shown}"
-    )
+    last = next((line for line in reversed(lines) if "error" in line.lower()), "")
+    return last[:160] or "the renderer ended without a word"
 
 
 def data_uri(data: bytes, kind: str = "image/webp") -> str:

@@ -25,6 +25,9 @@ from litmus.reports.simulator_states import Coordinates, ImpossibleState, find_m
 from litmus.rollouts.episode import ActingPolicy
 from litmus.tasks.gymnasium_registry import make_environment
 
+GL_WORKS = "gl-works"
+"""This file says that the library is fine: if something fails after it, that is something else."""
+
 Picture = NDArray[np.uint8]
 
 WIDTH, HEIGHT = 280, 210
@@ -32,6 +35,8 @@ FRAMES = 20
 SECONDS = 1.6
 STRIP_FRAMES = 6
 QUALITY = 72
+SKY = (238, 240, 243)
+FLOOR = (0.92, 0.92, 0.92, 1.0)
 ROLLS = ("nothing", "first", "policy")
 DEEPEST_CONTACT = 0.1  # metres: more is not a touch, but a body inside the floor
 
@@ -53,7 +58,7 @@ VIEWS = {
     "Walker2d": View(3.0, 0.75, -8.0),
     "HalfCheetah": View(2.9, 0.35, -10.0),
     "Ant": View(4.0, 0.3, -28.0, 115.0),
-    "InvertedDoublePendulum": View(4.0, 0.35, -5.0, follows=False),
+    "InvertedDoublePendulum": View(3.5, 0.3, -5.0, follows=False),
 }
 
 
@@ -68,6 +73,7 @@ class Stage:
         self.view = VIEWS[base_name(task)]
         self.model, self.data = environment.model, environment.data
         soften_scenery(self.model)
+        self.has_sky = SKYBOX in self.model.tex_type
         self.renderer = mujoco.Renderer(self.model, HEIGHT, WIDTH)
         self.camera = mujoco.MjvCamera()
         self.steps_per_frame = max(1, round(SECONDS / FRAMES / float(environment.dt)))
@@ -104,7 +110,10 @@ class Stage:
         # What takes most of a software renderer's time and shows least.
         for flag in (mujoco.mjtRndFlag.mjRND_REFLECTION, mujoco.mjtRndFlag.mjRND_HAZE):
             self.renderer.scene.flags[flag] = 0
-        return np.array(self.renderer.render())
+        picture = np.array(self.renderer.render())
+        if not self.has_sky:
+            picture[(picture == 0).all(axis=2)] = SKY
+        return picture
 
     def roll(self, start: Coordinates, kind: str) -> tuple[list[Picture], bool]:
         """Pictures of what follows from `start`, and whether the simulation stayed finite."""
@@ -125,6 +134,7 @@ class Stage:
         return pictures, True
 
 
+SKYBOX = int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)
 BAD_QACC = int(mujoco.mjtWarning.mjWARN_BADQACC)
 
 
@@ -134,14 +144,19 @@ def soften_scenery(model: Any) -> None:
         start, size = model.tex_adr[texture], model.tex_height[texture] * model.tex_width[texture]
         channels = model.tex_nchannel[texture]
         pixels = model.tex_data[start : start + size * channels].reshape(-1, channels)
-        if model.tex_type[texture] == mujoco.mjtTexture.mjTEXTURE_SKYBOX:
-            pixels[:, :3] = (238, 240, 243)
+        if model.tex_type[texture] == SKYBOX:
+            pixels[:, :3] = SKY
         elif model.tex_type[texture] == mujoco.mjtTexture.mjTEXTURE_2D:
             shade = pixels[:, :3].mean(axis=1, keepdims=True) / 255
             pixels[:, :3] = np.round(np.array([206, 210, 216]) + shade * [24, 23, 21])
     is_floor = model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE
-    model.geom_rgba[is_floor] = model.mat_rgba[model.geom_matid[is_floor]] = 0.92, 0.92, 0.92, 1
+    materials = model.geom_matid[is_floor]
+    model.geom_rgba[is_floor] = FLOOR
+    model.mat_rgba[materials[materials >= 0]] = FLOOR
     model.mat_reflectance[:] = model.mat_specular[:] = 0
+    if not model.nlight:
+        model.vis.headlight.ambient[:] = 0.45
+        model.vis.headlight.diffuse[:] = 0.55
     model.vis.quality.shadowsize = 0
     model.vis.quality.offsamples = 4
 
@@ -220,6 +235,7 @@ def main() -> None:
         np.random.default_rng(0),
     )
     stage = Stage(job["task"], policy)
+    (directory / GL_WORKS).touch()
     nearest = arrays["nearest"] if "nearest" in arrays.files else None
     results = [
         render_state(

@@ -87,7 +87,9 @@ def _add_learning(
     if groups and not charts:
         body += note(["no evaluation has been written yet, so there is no curve"])
     body += _write_run_table(records, groups, details)
-    problems = [f"{record.name}: {problem}" for record in records for problem in record.problems]
+    problems = [
+        f"run {record.name}: {problem}" for record in records for problem in record.problems
+    ]
     body += note(problems, "What could not be read") if problems else ""
     sections.add(
         "learning",
@@ -130,12 +132,12 @@ def _write_run_table(
         "Configuration",
         "Seed",
         "Final return",
-        "Best evaluation",
+        "Best",
         "Steps",
         "Episodes",
         "Time",
         "Steps/s",
-        "ρ of V, unseen",
+        "ρ unseen",
     ]
     written = table(head, rows, "The runs of this report", numbers=range(3, 11))
     definition = paragraph(
@@ -158,8 +160,8 @@ def _add_gallery(
     for one in details:
         if one.probing is None:
             if one.evaluator is not None:
-                what = "its evaluator reads weights and has no probing states"
-                body += note([f"{one.record.name}: {what}"])
+                what = "reads weights and has no probing states"
+                body += note([f"the evaluator of {one.record.name} {what}"])
             continue
         body += _run_heading(one.record) if several else ""
         body += note([one.rendering_note]) if one.rendering_note else ""
