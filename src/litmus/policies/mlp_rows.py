@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from litmus.policies.mlp import Activation
 from litmus.policies.team import shared_team
@@ -56,17 +57,8 @@ class _EvaluateRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, shape: MlpShape, states: Tensor, *rows: Tensor) -> Tensor:
         workspace = _Workspace.take(shape, len(rows), states)
-        outputs = states.new_empty(len(rows), states.shape[0], shape.layer_sizes[-1][1])
         cuts = [_cut(shape.layer_sizes, row) for row in rows]
-        pieces = _cut_into_pieces(len(rows), states.shape[0])
-
-        def forward_one(number: int) -> None:
-            piece = pieces[number]
-            hidden = [layer[piece.states] for layer in workspace.hidden[piece.row]]
-            layers, into = cuts[piece.row], outputs[piece.row, piece.states]
-            _forward(shape, layers, states[piece.states], hidden, into)
-
-        shared_team().run(forward_one, len(pieces))
+        outputs = _run_forward(shape, cuts, states, workspace)
         if any(ctx.needs_input_grad):
             ctx.shape, ctx.cuts, ctx.workspace = shape, cuts, workspace
             ctx.save_for_backward(states, *rows)  # notices in-place changes before backward
@@ -75,10 +67,15 @@ class _EvaluateRows(torch.autograd.Function):
         return outputs
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
         (output_gradients,) = gradients
         states, *rows = ctx.saved_tensors
         shape, cuts, workspace = ctx.shape, ctx.cuts, ctx.workspace
+        if workspace is None:  # backward for the second time: the activations are made again
+            workspace = _Workspace.take(shape, len(rows), states)
+            _run_forward(shape, cuts, states, workspace)
+        ctx.workspace = None
         _, needs_states, *needs_rows = ctx.needs_input_grad
         state_gradients = states.new_empty(len(rows), *states.shape) if needs_states else None
         pieces = _cut_into_pieces(len(rows), states.shape[0])
@@ -105,6 +102,22 @@ class _EvaluateRows(torch.autograd.Function):
             row_gradients = [None if first is None or second is None else first.add_(second)]
         summed = None if state_gradients is None else state_gradients.sum(0)
         return None, summed, *row_gradients
+
+
+def _run_forward(
+    shape: MlpShape, cuts: list[list[tuple[Tensor, Tensor]]], states: Tensor, workspace: _Workspace
+) -> Tensor:  # [B, K, A]
+    outputs = states.new_empty(len(cuts), states.shape[0], shape.layer_sizes[-1][1])
+    pieces = _cut_into_pieces(len(cuts), states.shape[0])
+
+    def forward_one(number: int) -> None:
+        piece = pieces[number]
+        hidden = [layer[piece.states] for layer in workspace.hidden[piece.row]]
+        layers, into = cuts[piece.row], outputs[piece.row, piece.states]
+        _forward(shape, layers, states[piece.states], hidden, into)
+
+    shared_team().run(forward_one, len(pieces))
+    return outputs
 
 
 def _cut(layer_sizes: Layers, row: Tensor) -> list[tuple[Tensor, Tensor]]:

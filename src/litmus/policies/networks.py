@@ -11,6 +11,10 @@ from litmus.policies.actions import LOG_STD_RANGE, ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.mlp_rows import MlpShape, evaluate_rows
 
+ROW_BY_ROW_FROM = 300_000
+"""Multiplications a policy from which on it is evaluated by itself on the CPU; smaller ones would
+spend more time in Python than in products."""
+
 
 class Squash(nn.Module):
     """Turns raw outputs [..., A] into action parameters; the torch side of `ActionHead.squash`."""
@@ -66,7 +70,8 @@ def mlp_population_actions(
 ) -> Tensor:  # B × [P], [K, *state] -> [B, K, A]
     """Evaluate B perceptrons on K states."""
     states = states.flatten(1)
-    if states.device.type == "cpu":
+    products = sum(inputs * outputs for inputs, outputs in architecture.layer_sizes)
+    if states.device.type == "cpu" and products * states.shape[0] >= ROW_BY_ROW_FROM:
         shape = MlpShape(architecture.layer_sizes, architecture.activation)
         outputs = evaluate_rows(shape, tuple(rows), states)
     else:
@@ -79,7 +84,7 @@ def mlp_population_actions(
 def _evaluate_batched(
     architecture: MlpArchitecture, flat_params: Tensor, states: Tensor
 ) -> Tensor:  # [B, P], [K, D] -> [B, K, A]
-    """One batched product a layer: what a GPU likes."""
+    """One batched product a layer: what a GPU likes, and small policies."""
     population = flat_params.shape[0]
     sizes = [n for i, o in architecture.layer_sizes for n in (i * o, o)]
     pieces = torch.split(flat_params, sizes, dim=1)
