@@ -86,6 +86,9 @@ _STATES: dict[str, list[str]] = {
     "MountainCarContinuous": ["position", "speed"],
 }
 
+_FORCES = {"Ant": "contact force", "InvertedDoublePendulum": "constraint force"}
+"""What follows the named components, as many as the version has."""
+
 _ACTIONS: dict[str, list[str]] = {
     "Swimmer": ["first joint torque", "second joint torque"],
     "Hopper": ["thigh torque", "leg torque", "foot torque"],
@@ -106,8 +109,9 @@ _ACTIONS: dict[str, list[str]] = {
 def name_state_components(task: str, count: int) -> list[str]:
     """One name a component; those without one are numbered."""
     known = _STATES.get(base_name(task), [])[:count]
-    if base_name(task) == "Ant":
-        known = known + [f"contact force {i}" for i in range(count - len(known))]
+    rest = _FORCES.get(base_name(task))
+    if rest is not None:
+        known = known + [f"{rest} {i}" for i in range(count - len(known))]
     return known + [f"component {i}" for i in range(len(known), count)]
 
 
