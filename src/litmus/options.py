@@ -28,6 +28,9 @@ class OneLineParser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
+        for action in self._actions:
+            if action.required and action.choices and message.endswith(f": {action.metavar}"):
+                raise BadInput(f"no {action.metavar} given{suggest('', map(str, action.choices))}")
         raise BadInput(message)
 
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:

@@ -191,12 +191,14 @@ class PoolCollector:
             "shape": asdict(self.shape),
         }
         os.write(wake_write, (json.dumps(order) + "\n").encode())
+        os.set_blocking(wake_write, False)  # a busy worker may leave many calls unread
         self._selector.register(done_read, selectors.EVENT_READ, number)
         return Worker(process, wake_write, done_read)
 
     def _wake_all(self) -> None:
         for worker in self.workers:
-            with contextlib.suppress(BrokenPipeError):  # it died; `_listen` will replace it
+            # Broken: it died, and `_listen` will replace it. Full: it has been called often enough.
+            with contextlib.suppress(BrokenPipeError, BlockingIOError):
                 os.write(worker.wake, b"\n")
 
 
