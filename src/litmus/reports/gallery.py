@@ -79,10 +79,12 @@ def _write_pictures(rendered: RenderedState, k: int) -> str:
             else "The animations start from the nearest visited state instead"
         )
         text = f"Not a state that occurs: {rendered.problem}. {start}."
-        written += tag("p", escape(text), class_="note")
-    if rendered.nearest is not None:
-        still = image(data_uri(rendered.nearest), f"Visited state nearest to {k}", 280, 210)
-        written += tag("div", still + "nearest state that the policy visits", class_="nearest")
+        aside = tag("p", escape(text), class_="note")
+        if rendered.nearest is not None:
+            words = f"The visited state nearest to probing state {k}"
+            still = image(data_uri(rendered.nearest), words, 280, 210)
+            aside += tag("div", still + "nearest state that the policy visits", class_="nearest")
+        written += tag("div", aside, class_="unreal")
     return written + tag("div", "".join(strips), class_="strips")
 
 

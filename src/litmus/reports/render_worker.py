@@ -102,8 +102,9 @@ class Stage:
 
     def take_picture(self) -> Picture:
         self.camera.type = mujoco.mjtCamera.mjCAMERA_FREE
-        x, y = self.data.subtree_com[1][:2] if self.view.follows else (0.0, 0.0)
-        self.camera.lookat[:] = x, y, self.view.height
+        x, y, z = self.data.subtree_com[1] if self.view.follows else (0.0, 0.0, 0.0)
+        # A body in the air is followed upwards; below, the floor stays where it is.
+        self.camera.lookat[:] = x, y, max(self.view.height, z - 0.1)
         self.camera.distance = self.view.distance
         self.camera.elevation, self.camera.azimuth = self.view.elevation, self.view.azimuth
         self.renderer.update_scene(self.data, self.camera)
