@@ -11,7 +11,7 @@ from litmus.rollouts.base import Setting
 from litmus.rollouts.serial import SerialCollector
 from litmus.tasks import make_task_spec
 from litmus.training.api import make_config
-from litmus.training.trainer import design_policy
+from litmus.training.setup import design_policy
 
 TASKS = [
     "Swimmer-v5",

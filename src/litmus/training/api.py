@@ -63,8 +63,8 @@ def train(
     """
     config = make_config(algorithm, options, preset, config_file)
     # What can be wrong with task, policy or device is found before anything is written.
+    from litmus.training.setup import choose_device, design_policy
     from litmus.training.tensorboard import check_tensorboard
-    from litmus.training.trainer import choose_device, design_policy
 
     check_tensorboard(config)
     choose_device(config.device)

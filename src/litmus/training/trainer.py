@@ -8,12 +8,8 @@ that follows it, and is written down after that round.
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -22,14 +18,8 @@ from torch import Tensor
 
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Progress
-from litmus.config import TrainConfig
 from litmus.errors import BadInput, RunFailed
-from litmus.policies.actions import ActionHead
-from litmus.policies.architecture import (
-    Architecture,
-    architecture_to_json,
-    make_architecture,
-)
+from litmus.policies.architecture import architecture_to_json
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
 from litmus.rollouts.base import Pending, Request, Setting
@@ -41,17 +31,19 @@ from litmus.runs.provenance import describe_process
 from litmus.runs.snapshots import append_snapshot, cut_snapshots
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
-from litmus.tasks.base import TaskSpec
 from litmus.training.display import Display
+from litmus.training.interrupts import Interrupted, InterruptFlag
 from litmus.training.restore import Restored, open_history
+from litmus.training.setup import (
+    choose_device,
+    count_episodes_under_way,
+    design_policy,
+    single_threaded_torch,
+)
 from litmus.training.tensorboard import make_tensorboard
 
 SNAPSHOTS = 100
 """How often in a run the probing states are kept, to show later how they moved."""
-
-
-class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, after the run was brought to a state that can be resumed."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +86,7 @@ class Trainer:
         self.collector = make_collector(
             Setting(spec, self.architecture, self.config.seed),
             self.config.workers,
-            capacity=_count_episodes_under_way(self.config),
+            capacity=count_episodes_under_way(self.config),
         )
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self.collector.close)
@@ -117,13 +109,13 @@ class Trainer:
         self.tensorboard = make_tensorboard(run, self.config, self.counters.steps)
         self._started = time.monotonic() - self.counters.wall_s
         self._checkpointed = time.monotonic()
-        self._interrupted = False
+        self._interrupt = InterruptFlag()
         write_provenance(run, describe_process())
 
     def train(self) -> None:
         """Train until the steps are reached; raises Interrupted on Ctrl-C, resumable."""
         try:
-            with self._catching_interrupts(), _single_threaded_torch():
+            with self._interrupt.catching(self.display.note), single_threaded_torch():
                 if self.counters.rounds == 0:
                     self._take_snapshot_if_due()
                     self._save()
@@ -155,7 +147,7 @@ class Trainer:
         self._finish_evaluation()
         self._start_evaluation_if_due()
         self.display.update(self.counters.steps, self._latest_return)
-        if self._interrupted:
+        if self._interrupt.is_set:
             self._save()
             raise Interrupted
         if time.monotonic() - self._checkpointed >= self.config.checkpoint_seconds:
@@ -351,60 +343,3 @@ class Trainer:
                 **saved["evaluation"],
             )
             self._submit_evaluation(self._evaluation)
-
-    @contextlib.contextmanager
-    def _catching_interrupts(self) -> Iterator[None]:
-        """The first Ctrl-C or SIGTERM lets the round finish; the second stops at once."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-
-        def interrupt(number: int, frame: FrameType | None) -> None:
-            if self._interrupted:
-                raise Interrupted
-            self._interrupted = True
-            self.display.note("stopping after this round (again to stop at once)")
-
-        previous = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
-
-
-def design_policy(config: TrainConfig, spec: TaskSpec) -> Architecture:
-    """The policy network for a task."""
-    task = spec.build()
-    try:
-        head = ActionHead.for_task(config.distribution, task.actions)
-        options: dict[str, Any] = {}
-        if config.architecture == "mlp":
-            options = {"hidden": config.hidden, "activation": config.activation}
-        return make_architecture(config.architecture, task.state_shape, head, **options)
-    finally:
-        task.close()
-
-
-def choose_device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name == "cuda" and not torch.cuda.is_available():
-        raise BadInput("--device cuda: no CUDA GPU is available here")
-    return torch.device(name)
-
-
-def _count_episodes_under_way(config: TrainConfig) -> int:
-    """The round being learned from frees its places before the next but one is started."""
-    return 2 * getattr(config, "round_size", 1) + 2 * config.evaluate_episodes
-
-
-@contextlib.contextmanager
-def _single_threaded_torch() -> Iterator[None]:
-    """One thread an operation: the order of a sum, and so its last bits, never depend on cores."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

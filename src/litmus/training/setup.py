@@ -1,0 +1,52 @@
+"""What a run needs before its loop can start: the policy network, the device, the thread count."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from litmus.config import TrainConfig
+from litmus.errors import BadInput
+from litmus.policies.actions import ActionHead
+from litmus.policies.architecture import Architecture, make_architecture
+from litmus.tasks.base import TaskSpec
+
+
+def design_policy(config: TrainConfig, spec: TaskSpec) -> Architecture:
+    """The policy network for a task."""
+    task = spec.build()
+    try:
+        head = ActionHead.for_task(config.distribution, task.actions)
+        options: dict[str, Any] = {}
+        if config.architecture == "mlp":
+            options = {"hidden": config.hidden, "activation": config.activation}
+        return make_architecture(config.architecture, task.state_shape, head, **options)
+    finally:
+        task.close()
+
+
+def choose_device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise BadInput("--device cuda: no CUDA GPU is available here")
+    return torch.device(name)
+
+
+def count_episodes_under_way(config: TrainConfig) -> int:
+    """The round being learned from frees its places before the next but one is started."""
+    return 2 * getattr(config, "round_size", 1) + 2 * config.evaluate_episodes
+
+
+@contextlib.contextmanager
+def single_threaded_torch() -> Iterator[None]:
+    """One thread an operation: the order of a sum, and so its last bits, never depend on cores."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
