@@ -25,6 +25,8 @@ NOT_THE_CONFIGURATION = frozenset(
 """Options by which two runs of one configuration may differ: none of them is about the method."""
 
 LABEL_PARTS = 3
+FEWEST_EVALUATIONS = 3
+"""Of a single run, for an interval over its evaluations."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +44,12 @@ class Group:
 
     @property
     def final_return(self) -> Estimate | None:
-        """Interquartile mean over runs; of one run, over the episodes of its last evaluations."""
-        finals = self.finals
-        if len(finals) > 1:
-            return stratified_bootstrap([finals])
+        """Interquartile mean over runs; of one run, the mean over its last evaluations."""
+        if len(self.finals) > 1:
+            return stratified_bootstrap([self.finals])
         for record in self.records:
-            returns = [
-                np.asarray(event["returns"], dtype=np.float64)
-                for event in record.final_evaluations
-                if event.get("returns")
-            ]
-            if returns and np.isfinite(np.concatenate(returns)).all():
-                return stratified_bootstrap(returns, statistic=mean)
+            if record.final_return is not None:
+                return estimate_single(record)
         return None
 
     def average(self, over: Literal["steps", "wall_s"]) -> Band | None:
@@ -67,6 +63,22 @@ class Group:
             return self.records[0]
         middle = float(interquartile_mean(self.finals))
         return min(finished, key=lambda r: abs((r.final_return or 0.0) - middle))
+
+
+def estimate_single(record: RunRecord) -> Estimate:
+    """The final return of one run.
+
+    Evaluations are of different policies, so whole evaluations are resampled; where there are too
+    few of them, their episodes.
+    """
+    means = [float(event["mean"]) for event in record.final_evaluations]
+    if len(means) >= FEWEST_EVALUATIONS:
+        return stratified_bootstrap([means], statistic=mean)
+    returns = [
+        np.array(event.get("returns") or [event["mean"]], dtype=np.float64)
+        for event in record.final_evaluations
+    ]
+    return stratified_bootstrap([r[np.isfinite(r)] for r in returns], statistic=mean)
 
 
 def group_records(records: Sequence[RunRecord]) -> list[Group]:

@@ -57,7 +57,7 @@ def write_lead(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
             lines.append(f"{len(groups) - MOST_NAMED} more configurations are in the table below.")
         if any(len(group.finals) == 1 for group in groups):
             lines.append(
-                "The interval of one run says how sure that policy's return is, not what another "
+                "The interval of one run says how sure its own return is, not what another "
                 "seed would reach."
             )
     standing = _write_standing(records)
@@ -77,8 +77,8 @@ def _write_confidence(group: Group) -> str:
     evaluations = next(r for r in group.records if r.final_return is not None).final_evaluations
     last = "last evaluation" if len(evaluations) == 1 else f"last {len(evaluations)} evaluations"
     return (
-        f"{_interval(final)}, from {count(_count_episodes(group), 'episode')} of the {last}. "
-        "One run: it says how sure this policy's return is, not what another seed would reach."
+        f"{_interval(final)}, from the {last} ({count(_count_episodes(group), 'episode')}). "
+        "One run: it says how sure this run's return is, not what another seed would reach."
     )
 
 

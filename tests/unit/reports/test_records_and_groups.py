@@ -110,6 +110,20 @@ def test_the_final_return_of_several_runs_is_their_interquartile_mean() -> None:
     assert group.middle_record.name in ("1", "2")
 
 
+def test_the_interval_of_one_run_spans_how_its_evaluations_vary() -> None:
+    record = _record("a")
+    events = [
+        {"event": "evaluation", "steps": n, "mean": value, "returns": [value] * 10, "wall_s": n}
+        for n, value in enumerate([100.0, 200.0] * 150)
+    ]
+    long = RunRecord(record.path, "a", record.run, record.config, {}, tuple(events))
+    (group,) = group_records([long])
+    assert group.final_return is not None
+    assert group.final_return.value == pytest.approx(150.0)
+    assert group.final_return.low < 135  # within an evaluation nothing varies: that is not it
+    assert group.final_return.high > 165
+
+
 def test_a_group_without_evaluations_has_no_final_return() -> None:
     (group,) = group_records([_record("a")])
     assert group.final_return is None
