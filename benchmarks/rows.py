@@ -23,7 +23,6 @@ from benchmarks.pieces import (
     make_task,
     train_for,
 )
-from litmus.policies.team import shared_team
 from litmus.rollouts.make import count_cores
 from litmus.seeding import perturb
 
@@ -34,7 +33,7 @@ Row = dict[str, Any]
 
 
 def measure_rows() -> Iterator[Row]:
-    torch.set_num_threads(1)  # as training does
+    torch.set_num_threads(count_cores())  # as training does
     for task in TASKS:
         yield from measure_stepping(task)
     yield from measure_updates()
@@ -91,7 +90,7 @@ def measure_updates() -> Iterator[Row]:
     """One evaluator update and one policy update with the paper's sizes."""
     updates, cores = Updates(), count_cores()
     config, architecture = updates.config, updates.architecture
-    shared_team()
+
     inputs = config.probing_states * architecture.head.size
     per_policy, for_policy = count_flops(
         architecture, inputs, config.evaluator_hidden, config.probing_states

@@ -200,16 +200,19 @@ class Pssvf:
 
     def _update_evaluator(self, batch: Batch) -> Tensor:
         """One step down the squared error."""
-        values = self._evaluator.value(Population(self.architecture, batch.rows))
+        values = self._evaluator.value(Population(self.architecture, batch.flat_params))
         loss = (batch.weights * (values - batch.returns).square()).sum()
-        self.evaluator_optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        parameters = list(self._evaluator.parameters())
+        for parameter, gradient in zip(
+            parameters, torch.autograd.grad(loss, parameters), strict=True
+        ):
+            parameter.grad = gradient
         self.evaluator_optimizer.step()
         return loss.detach()
 
     def _update_policy(self) -> Tensor:
         """One step of θ up V(θ); the evaluator stays as it is."""
-        value = self._evaluator.value(Population(self.architecture, (self.theta,)))
+        value = self._evaluator.value(Population(self.architecture, self.theta.unsqueeze(0)))
         (gradient,) = torch.autograd.grad(value, self.theta)
         self.theta.grad = gradient.neg_()
         self.theta_optimizer.step()

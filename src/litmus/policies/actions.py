@@ -83,7 +83,7 @@ class ActionHead:
             np.tanh(means, out=means)
         else:
             np.copyto(means, np.where(self.bounded, np.tanh(means), means))
-        if not self._is_unit_range:
+        if not self.is_unit_range:
             means *= self.half_range
             means += self.center
         if self.distribution == "gaussian":
@@ -113,7 +113,7 @@ class ActionHead:
         return bool(self.bounded.all())
 
     @cached_property
-    def _is_unit_range(self) -> bool:
+    def is_unit_range(self) -> bool:
         """Actions in [-1, 1], as most are, need no scaling."""
         return bool((self.half_range == 1).all() and (self.center == 0).all())
 

@@ -47,8 +47,8 @@ class Architecture(Protocol):
         """Return a torch-free forward pass, or None where there is none."""
 
     def population_actions(
-        self, rows: torch.Tensor | Sequence[torch.Tensor], states: torch.Tensor
-    ) -> torch.Tensor | None:  # B × [P], [K, *state] -> [B, K, A]
+        self, flat_params: torch.Tensor, states: torch.Tensor
+    ) -> torch.Tensor | None:  # [B, P], [K, *state] -> [B, K, A]
         """Evaluate many policies at once faster than `torch.func` does, or None."""
 
 

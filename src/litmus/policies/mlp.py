@@ -6,7 +6,6 @@ The flat parameters are, layer by layer, weight [out, in] then bias [out]: the o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -61,11 +60,11 @@ class MlpArchitecture:
         return NumpyMlp(self, flat_params)
 
     def population_actions(
-        self, rows: torch.Tensor | Sequence[torch.Tensor], states: torch.Tensor
-    ) -> torch.Tensor:  # B × [P], [K, *state] -> [B, K, A]
+        self, flat_params: torch.Tensor, states: torch.Tensor
+    ) -> torch.Tensor:  # [B, P], [K, *state] -> [B, K, A]
         from litmus.policies.networks import mlp_population_actions
 
-        return mlp_population_actions(self, rows, states)
+        return mlp_population_actions(self, flat_params, states)
 
 
 class NumpyMlp:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 
 from litmus.policies.actions import LOG_STD_RANGE, ActionHead
 from litmus.policies.mlp import MlpArchitecture
-from litmus.policies.mlp_rows import MlpShape, evaluate_rows
-
-ROW_BY_ROW_FROM = 300_000
-"""Multiplications a policy from which on it is evaluated by itself on the CPU; smaller ones would
-spend more time in Python than in products."""
+from litmus.policies.mlp_population import MlpShape, evaluate_perceptrons
 
 
 class Squash(nn.Module):
@@ -28,6 +22,7 @@ class Squash(nn.Module):
         self.distribution = head.distribution
         if head.distribution != "categorical":
             self.all_bounded = bool(head.bounded.all())
+            self.is_unit_range = head.is_unit_range
             for name in ("bounded", "center", "half_range"):
                 self.register_buffer(name, torch.from_numpy(getattr(head, name)), persistent=False)
 
@@ -39,7 +34,9 @@ class Squash(nn.Module):
         squashed = torch.tanh(means)
         if not self.all_bounded:
             squashed = torch.where(self.bounded, squashed, means)
-        means = torch.addcmul(self.center, squashed, self.half_range)
+        means = squashed
+        if not self.is_unit_range:
+            means = torch.addcmul(self.center, squashed, self.half_range)
         if self.distribution == "deterministic":
             return means
         low, high = LOG_STD_RANGE
@@ -66,37 +63,13 @@ class MlpNetwork(nn.Module):
 
 
 def mlp_population_actions(
-    architecture: MlpArchitecture, rows: Tensor | Sequence[Tensor], states: Tensor
-) -> Tensor:  # B × [P], [K, *state] -> [B, K, A]
+    architecture: MlpArchitecture, flat_params: Tensor, states: Tensor
+) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
     """Evaluate B perceptrons on K states."""
-    states = states.flatten(1)
-    products = sum(inputs * outputs for inputs, outputs in architecture.layer_sizes)
-    if states.device.type == "cpu" and products * states.shape[0] >= ROW_BY_ROW_FROM:
-        shape = MlpShape(architecture.layer_sizes, architecture.activation)
-        outputs = evaluate_rows(shape, tuple(rows), states)
-    else:
-        stacked = rows if isinstance(rows, Tensor) else torch.stack(tuple(rows))
-        outputs = _evaluate_batched(architecture, stacked, states)
+    shape = MlpShape(architecture.layer_sizes, architecture.activation)
+    outputs = evaluate_perceptrons(shape, flat_params, states.flatten(1))
     squashed: Tensor = squash_for(architecture.head, outputs.device)(outputs)
     return squashed
-
-
-def _evaluate_batched(
-    architecture: MlpArchitecture, flat_params: Tensor, states: Tensor
-) -> Tensor:  # [B, P], [K, D] -> [B, K, A]
-    """One batched product a layer: what a GPU likes, and small policies."""
-    population = flat_params.shape[0]
-    sizes = [n for i, o in architecture.layer_sizes for n in (i * o, o)]
-    pieces = torch.split(flat_params, sizes, dim=1)
-    last = len(architecture.layer_sizes) - 1
-    x = states.expand(population, -1, -1)  # [B, K, D]
-    for number, (inputs, outputs) in enumerate(architecture.layer_sizes):
-        weight = pieces[2 * number].view(population, outputs, inputs)
-        bias = pieces[2 * number + 1].unsqueeze(1)  # [B, 1, out]
-        x = torch.baddbmm(bias, x, weight.transpose(1, 2))
-        if number != last:
-            x = x.tanh_() if architecture.activation == "tanh" else x.relu_()
-    return x
 
 
 _SQUASHES: dict[tuple[ActionHead, torch.device], Squash] = {}

@@ -6,7 +6,7 @@ asked first, and tested to give the same answers.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
@@ -20,21 +20,17 @@ from litmus.policies.architecture import Architecture
 
 @dataclass(frozen=True)
 class Population:
-    """B policies: a tensor [B, P], or rows [P] that need not lie together."""
+    """B policies."""
 
     architecture: Architecture
-    rows: Tensor | Sequence[Tensor]
+    flat_params: Tensor  # [B, P]
 
     def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def flat_params(self) -> Tensor:  # [B, P]
-        return self.rows if isinstance(self.rows, Tensor) else torch.stack(tuple(self.rows))
+        return self.flat_params.shape[0]
 
     def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
         """What each policy does in each of the (normalised) states; differentiable in both."""
-        answers = self.architecture.population_actions(self.rows, states)
+        answers = self.architecture.population_actions(self.flat_params, states)
         if answers is None:
             return evaluate_modules(self.architecture, self.flat_params, states)
         return answers

@@ -20,8 +20,13 @@ from litmus.rollouts.episode import run_request_episode
 from litmus.seeding import Stream
 from litmus.tasks.base import Task, TaskSpec
 
+NICENESS = 10
+"""Learning comes first where cores are short: the trainer's threads wait for each other, workers
+wait for no one."""
+
 
 def main() -> None:
+    os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's to handle
     wake, done = int(sys.argv[1]), int(sys.argv[2])
     order = json.loads(_read_line(wake))

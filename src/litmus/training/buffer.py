@@ -1,9 +1,7 @@
 """The replay buffer: policies and their training returns, drawn with a weight for recency.
 
-Memory is claimed as the buffer fills: in blocks on the CPU, where rows are read one by one where
-they lie; as one table that doubles on a GPU, where a batch is gathered at once. Rows are padded to
-whole cache lines, so that a row has the same alignment wherever it lies: the products that read
-it then give the same bits.
+Memory is claimed as the buffer fills: in blocks on the CPU, as one table that doubles on a GPU,
+where a batch is gathered by one indexed read.
 """
 
 from __future__ import annotations
@@ -18,16 +16,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 BLOCK_BYTES = 64 * 2**20
-FLOATS_PER_LINE = 16
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Policies to learn from: rows U × [P], training returns [U] and weights [U] that sum to 1."""
+    """Policies to learn from; valid until the next selection, which may use the same memory."""
 
-    rows: Tensor | Sequence[Tensor]
-    returns: Tensor
-    weights: Tensor
+    flat_params: Tensor  # [U, P]
+    returns: Tensor  # [U]
+    weights: Tensor  # [U], summing to 1
 
 
 class Buffer:
@@ -94,31 +91,35 @@ class RowBlocks:
 
     def __init__(self, capacity: int, num_params: int, device: torch.device) -> None:
         self.num_params = num_params
-        self._stride = -(-num_params // FLOATS_PER_LINE) * FLOATS_PER_LINE
-        self._block_rows = max(1, min(capacity, BLOCK_BYTES // (4 * self._stride)))
+        self._block_rows = max(1, min(capacity, BLOCK_BYTES // (4 * self.num_params)))
         self._blocks: list[Tensor] = []
         self._returns = np.zeros(capacity, dtype=np.float32)
+        self._selected = torch.empty(0, num_params)
 
     def write(
         self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
     ) -> None:
         while int(slots.max()) // self._block_rows >= len(self._blocks):
-            self._blocks.append(torch.zeros(self._block_rows, self._stride))
+            self._blocks.append(torch.zeros(self._block_rows, self.num_params))
         for slot, policy in zip(slots.tolist(), policies, strict=True):
             self._row(slot).copy_(policy)
         self._returns[slots] = returns
 
     def select(self, slots: Tensor) -> Batch:
         unique, counts = np.unique(slots.numpy(), return_counts=True)
+        if len(self._selected) < len(slots):
+            self._selected = torch.empty(len(slots), self.num_params)
+        selected = self._selected[: len(unique)]
+        torch.stack([self._row(slot) for slot in unique.tolist()], out=selected)
         return Batch(
-            [self._row(slot) for slot in unique.tolist()],
+            selected,
             torch.from_numpy(self._returns[unique]),
             torch.from_numpy((counts / len(slots)).astype(np.float32)),
         )
 
     def _row(self, slot: int) -> Tensor:  # [P], a view
         block, row = divmod(slot, self._block_rows)
-        return self._blocks[block][row, : self.num_params]
+        return self._blocks[block][row]
 
 
 class DeviceTable:
@@ -127,8 +128,7 @@ class DeviceTable:
     def __init__(self, capacity: int, num_params: int, device: torch.device) -> None:
         self.capacity, self.num_params, self.device = capacity, num_params, device
         self.version = 0
-        self._stride = -(-num_params // FLOATS_PER_LINE) * FLOATS_PER_LINE
-        self._policies = torch.zeros(0, self._stride, device=device)
+        self._policies = torch.zeros(0, num_params, device=device)
         self._returns = torch.zeros(capacity, device=device)
 
     def write(
@@ -136,12 +136,12 @@ class DeviceTable:
     ) -> None:
         self._grow(int(slots.max()) + 1)
         on_device = torch.from_numpy(slots).to(self.device)
-        self._policies[on_device, : self.num_params] = policies.to(self.device)
+        self._policies[on_device] = policies.to(self.device)
         self._returns[on_device] = torch.from_numpy(returns).to(self.device)
 
     def select(self, slots: Tensor) -> Batch:
         weights = torch.full((len(slots),), 1.0 / len(slots), device=self.device)
-        policies = self._policies.index_select(0, slots)[:, : self.num_params]
+        policies = self._policies.index_select(0, slots)
         return Batch(policies, self._returns.index_select(0, slots), weights)
 
     def _grow(self, rows: int) -> None:
@@ -149,7 +149,7 @@ class DeviceTable:
         if rows <= have:
             return
         larger = min(self.capacity, max(rows, 2 * have, 256))
-        grown = torch.zeros(larger, self._stride, device=self.device)
+        grown = torch.zeros(larger, self.num_params, device=self.device)
         grown[:have] = self._policies
         self._policies = grown
         self.version += 1

@@ -1,4 +1,4 @@
-"""What a run needs before its loop can start: the policy network, the device, the thread count."""
+"""What a run needs before its loop can start: the policy network, the device, the threads."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from litmus.config import TrainConfig
 from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, make_architecture
+from litmus.rollouts.make import count_cores
 from litmus.tasks.base import TaskSpec
 
 
@@ -42,10 +43,10 @@ def count_episodes_under_way(config: TrainConfig) -> int:
 
 
 @contextlib.contextmanager
-def single_threaded_torch() -> Iterator[None]:
-    """One thread an operation: the order of a sum, and so its last bits, never depend on cores."""
+def torch_threads(device: torch.device) -> Iterator[None]:
+    """The learner shares the cores with the workers; beside a GPU one thread is enough."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count_cores() if device.type == "cpu" else 1)
     try:
         yield
     finally:

@@ -38,7 +38,7 @@ from litmus.training.setup import (
     choose_device,
     count_episodes_under_way,
     design_policy,
-    single_threaded_torch,
+    torch_threads,
 )
 from litmus.training.tensorboard import make_tensorboard
 
@@ -115,7 +115,7 @@ class Trainer:
     def train(self) -> None:
         """Train until the steps are reached; raises Interrupted on Ctrl-C, resumable."""
         try:
-            with self._interrupt.catching(self.display.note), single_threaded_torch():
+            with self._interrupt.catching(self.display.note), torch_threads(self.device):
                 if self.counters.rounds == 0:
                     self._take_snapshot_if_due()
                     self._save()

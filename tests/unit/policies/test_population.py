@@ -7,7 +7,6 @@ import pytest
 import torch
 from toys import ConvArchitecture
 
-from litmus.policies import networks
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.policy import Policy
@@ -32,13 +31,6 @@ SHAPES = {
     "relu": {"hidden": (7,), "activation": "relu"},
     "matrix states": {"state_shape": (2, 3), "hidden": (6,)},
 }
-
-
-@pytest.fixture(autouse=True, params=["row by row", "batched"])
-def _way_of_evaluating(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small policies are evaluated together and large ones by themselves: both must be right."""
-    threshold = 0 if request.param == "row by row" else 2**62
-    monkeypatch.setattr(networks, "ROW_BY_ROW_FROM", threshold)
 
 
 def make(head: str, shape: str) -> MlpArchitecture:
@@ -158,16 +150,16 @@ def test_a_policy_is_the_same_after_saving_and_loading(head: str, tmp_path) -> N
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("head", HEADS)
-def test_rows_that_lie_apart_answer_and_learn_as_a_table_of_them(head: str, shape: str) -> None:
-    """As the buffer hands them out: views of rows, each once."""
+def test_a_population_learns_as_its_modules_do(head: str, shape: str) -> None:
+    """The gradients that are written out by hand, of parameters and of states."""
     architecture = make(head, shape)
     flat, states = sample(architecture)
     results = []
-    for apart in (True, False):
+    for by_hand in (True, False):
         theta, probes = flat.clone().requires_grad_(), states.clone().requires_grad_()
         answers = (
-            Population(architecture, [theta[i] for i in range(5)]).actions(probes)
-            if apart
+            Population(architecture, theta).actions(probes)
+            if by_hand
             else evaluate_modules(architecture, theta, probes)
         )
         weights = torch.linspace(-1, 1, answers.numel()).view(answers.shape)
@@ -189,7 +181,6 @@ def test_gradients_are_right_when_other_policies_are_asked_before_they_are_taken
 
 
 def test_a_lone_policy_in_many_states_is_the_same_policy() -> None:
-    """Its states are shared out in halves."""
     architecture = make("gaussian", "two layers")
     flat, states = sample(architecture, policies=1, states=101)
     results = []
@@ -247,7 +238,7 @@ def test_second_derivatives_are_right_or_refused() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 16, 33])
 def test_a_population_of_any_size_gives_the_same_bits_every_time(count: int) -> None:
-    """However the policies are shared out among threads."""
+    """Memory that is used again leaves no trace."""
     architecture = make("gaussian", "two layers")
     flat, states = sample(architecture, policies=count)
     runs = []
