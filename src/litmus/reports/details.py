@@ -203,7 +203,7 @@ class DetailsInProgress:
 
 
 def _read_history(run: Run, policy: Policy) -> list[Round]:
-    if not run.history_path.is_dir():  # opening it would make it: a report writes nothing there
+    if not run.history_path.is_dir():
         raise BadInput("the run has none")
     return open_history(run, policy.architecture).read()
 

@@ -68,6 +68,11 @@ class Run:
     def evaluator_path(self) -> Path:
         return self.path / "evaluator.safetensors"
 
+    def make_folders(self) -> None:
+        """The places that training writes to."""
+        self.checkpoints_path.mkdir(exist_ok=True)
+        self.history_path.mkdir(exist_ok=True)
+
     @cached_property
     def config(self) -> TrainConfig:
         values = read_json(self.config_path)
@@ -139,7 +144,7 @@ def create_run(path: Path, config: TrainConfig) -> Run:
         path.mkdir(parents=True, exist_ok=True)
         write_json(path / "config.json", config.to_dict())
         run = Run(path)
-        run.checkpoints_path.mkdir()
+        run.make_folders()
     except OSError as error:
         raise BadInput(f"cannot write to {path}: {error.strerror}") from error
     return run

@@ -28,7 +28,6 @@ class HistoryFile:
     """Appends rounds and reads them back."""
 
     def __init__(self, directory: Path, num_params: int, state_size: int) -> None:
-        directory.mkdir(exist_ok=True)
         self.rows_path = directory / "rounds.bin"
         self.lines_path = directory / "rounds.jsonl"
         self.num_params = num_params
@@ -42,6 +41,7 @@ class HistoryFile:
 
     def append(self, round_: Round) -> None:
         if self._rows is None or self._lines is None:
+            self.rows_path.parent.mkdir(exist_ok=True)
             self._rows, self._lines = self.rows_path.open("ab"), self.lines_path.open("ab")
         row = b"".join(
             (

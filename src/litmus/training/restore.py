@@ -70,7 +70,7 @@ def _forget_beginning(run: Run) -> None:
     for path in (run.checkpoints_path, run.history_path):
         shutil.rmtree(path, ignore_errors=True)
     run.metrics_path.unlink(missing_ok=True)
-    run.checkpoints_path.mkdir()
+    run.make_folders()
 
 
 def restore_policy(run: Run) -> Policy:

@@ -1,0 +1,69 @@
+"""The lean loop must be the environment, only faster."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+
+from litmus.policies.actions import ActionHead
+from litmus.policies.mlp import MlpArchitecture
+from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.episode import ActingPolicy
+from litmus.tasks.control import ControlTask
+from litmus.tasks.lean_mujoco import find_body
+
+LEAN = [
+    f"{name}-v{version}"
+    for name in ("Swimmer", "Hopper", "Walker2d", "HalfCheetah")
+    for version in (4, 5)
+]
+
+
+def make_policy(task: ControlTask, scale: float, seed: int) -> ActingPolicy:
+    head = ActionHead.for_task("auto", task.actions)
+    architecture = MlpArchitecture(task.state_shape, head, hidden=(8,))
+    generator = np.random.default_rng(seed)
+    flat_params = scale * generator.standard_normal(architecture.num_params, dtype=np.float32)
+    normalizer = Normalizer.identity(task.state_shape)
+    return ActingPolicy(architecture, flat_params.astype(np.float32), normalizer, generator)
+
+
+@pytest.mark.parametrize("remove_survival_bonus", [False, True])
+@pytest.mark.parametrize("environment_id", LEAN)
+def test_an_episode_is_the_environments_own_bit_for_bit(
+    environment_id: str, remove_survival_bonus: bool
+) -> None:
+    task = ControlTask(environment_id, remove_survival_bonus)
+    for seed, scale in ((0, 0.02), (1, 1.0)):  # one that acts little, one that falls or thrashes
+        policy = make_policy(task, scale, seed)
+        lean, plain = task.run_episode(policy, seed), task.run_gymnasium_episode(policy, seed)
+        assert (lean.return_, lean.training_return, lean.steps) == (
+            plain.return_,
+            plain.training_return,
+            plain.steps,
+        )
+        np.testing.assert_array_equal(lean.moments.mean, plain.moments.mean)
+        np.testing.assert_array_equal(
+            lean.moments.squared_deviations, plain.moments.squared_deviations
+        )
+
+
+@pytest.mark.parametrize("environment_id", LEAN)
+def test_it_is_used_where_it_can_be(environment_id: str) -> None:
+    assert ControlTask(environment_id)._lean_loop is not None
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gymnasium.make("Ant-v5"),
+        lambda: gymnasium.make("Hopper-v5", terminate_when_unhealthy=False),
+        lambda: gymnasium.make("Swimmer-v5", exclude_current_positions_from_observation=False),
+        lambda: gymnasium.wrappers.TransformReward(gymnasium.make("Swimmer-v5"), lambda r: 2 * r),
+        lambda: gymnasium.make("CartPole-v1"),
+    ],
+    ids=["another task", "never ends", "sees positions", "wrapped", "no MuJoCo"],
+)
+def test_it_keeps_out_of_what_it_does_not_know(make) -> None:
+    assert find_body(make()) is None
