@@ -35,11 +35,15 @@ from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import Population, flatten
 from litmus.rollouts.base import Collector, Pending, Request
+from litmus.rollouts.make import count_cores
 from litmus.seeding import Stream, make_generator, perturb
 from litmus.tasks.base import Episode
 from litmus.training.buffer import Batch, Buffer
 from litmus.training.capture import CapturedStep
 from litmus.training.normalizer import RunningNormalizer
+
+SECONDS_PER_STEP, SECONDS_PER_FLOP = 1e-4, 1e-11
+"""Rough costs on one core of today, to share out cores between simulation and learning."""
 
 RESTORED_AT_ONCE = 64
 """Policies rebuilt together on a resume: a bound on memory."""
@@ -97,6 +101,7 @@ class Pssvf:
             self.plan = self._plan_round(next_number, next_first)
             if self.steps < self.config.steps:
                 self._pending = self._start(self.plan)
+        self._share_cores(sum(episode.steps for episode in episodes))
         metrics = self._learn(plan.number, len(episodes))
         if not self.config.overlap:
             self.plan = self._plan_round(next_number, next_first)
@@ -158,6 +163,22 @@ class Pssvf:
             self.buffer.add(
                 np.stack(policies), [training_return for *_, training_return in measured]
             )
+
+    def _share_cores(self, steps: int) -> None:
+        """Take as many threads as learning is of the work that now goes on at the same time.
+
+        Estimated from the last round's steps, not timed: a resumed run must choose the same.
+        """
+        if self.device.type != "cpu":
+            return
+        simulating = steps * SECONDS_PER_STEP if self.config.overlap else 0.0
+        config, states = self.config, self._evaluator.probing_states
+        asked = 1 if states is None else len(states)
+        passes = config.evaluator_updates * config.batch_size * 4 + config.policy_updates * 6
+        flops = config.round_size * passes * asked * self.architecture.num_params
+        learning = flops * SECONDS_PER_FLOP
+        share = learning / (learning + simulating)
+        torch.set_num_threads(max(1, round(count_cores() * share)))
 
     def _learn(self, round_number: int, num_episodes: int) -> dict[str, float]:
         """W × (U_V + U_π) updates."""
