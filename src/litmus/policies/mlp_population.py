@@ -32,6 +32,17 @@ def evaluate_perceptrons(shape: MlpShape, flat_params: Tensor, states: Tensor) -
     return outputs
 
 
+def evaluate_under_autograd(shape: MlpShape, flat_params: Tensor, states: Tensor) -> Tensor:
+    """The same, with gradients left to autograd."""
+    layers = _cut(shape.layer_sizes, flat_params)
+    x = states.expand(len(flat_params), -1, -1)  # [B, K, D]
+    for weights, biases in layers[:-1]:
+        x = torch.baddbmm(biases, x, weights.transpose(1, 2))
+        x = x.tanh_() if shape.activation == "tanh" else x.relu_()
+    weights, biases = layers[-1]
+    return torch.baddbmm(biases, x, weights.transpose(1, 2))
+
+
 class _Evaluate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, shape: MlpShape, flat_params: Tensor, states: Tensor) -> Tensor:

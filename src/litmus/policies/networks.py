@@ -7,7 +7,11 @@ from torch import Tensor, nn
 
 from litmus.policies.actions import LOG_STD_RANGE, ActionHead
 from litmus.policies.mlp import MlpArchitecture
-from litmus.policies.mlp_population import MlpShape, evaluate_perceptrons
+from litmus.policies.mlp_population import (
+    MlpShape,
+    evaluate_perceptrons,
+    evaluate_under_autograd,
+)
 
 
 class Squash(nn.Module):
@@ -67,7 +71,9 @@ def mlp_population_actions(
 ) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
     """Evaluate B perceptrons on K states."""
     shape = MlpShape(architecture.layer_sizes, architecture.activation)
-    outputs = evaluate_perceptrons(shape, flat_params, states.flatten(1))
+    # Memory that is used again pays on the CPU; in a CUDA graph it is so anyway.
+    evaluate = evaluate_perceptrons if states.device.type == "cpu" else evaluate_under_autograd
+    outputs = evaluate(shape, flat_params, states.flatten(1))
     squashed: Tensor = squash_for(architecture.head, outputs.device)(outputs)
     return squashed
 

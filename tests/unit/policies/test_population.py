@@ -9,6 +9,11 @@ from toys import ConvArchitecture
 
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
+from litmus.policies.mlp_population import (
+    MlpShape,
+    evaluate_perceptrons,
+    evaluate_under_autograd,
+)
 from litmus.policies.policy import Policy
 from litmus.policies.population import Population, evaluate_modules, flatten, load_flat, unflatten
 from litmus.tasks.base import ContinuousActions, DiscreteActions
@@ -195,6 +200,23 @@ def test_a_lone_policy_in_many_states_is_the_same_policy() -> None:
         results.append((answers.detach(), *gradients))
     for expected, actual in zip(*results, strict=True):
         torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_gradients_by_hand_are_those_of_autograd(activation: str) -> None:
+    """The CPU's way against the GPU's, both run here."""
+    shape = MlpShape(((3, 6), (6, 5), (5, 2)), activation)
+    generator = torch.Generator().manual_seed(0)
+    flat = torch.randn(4, 3 * 6 + 6 + 6 * 5 + 5 + 5 * 2 + 2, generator=generator)
+    states = torch.randn(7, 3, generator=generator)
+    results = []
+    for evaluate in (evaluate_perceptrons, evaluate_under_autograd):
+        theta, asked = flat.clone().requires_grad_(), states.clone().requires_grad_()
+        outputs = evaluate(shape, theta, asked)
+        gradients = torch.autograd.grad(outputs.square().sum(), (theta, asked))
+        results.append((outputs.detach(), *gradients))
+    for by_hand, by_autograd in zip(*results, strict=True):
+        torch.testing.assert_close(by_hand, by_autograd, rtol=1e-4, atol=1e-4)
 
 
 def gradient_of(architecture, flat: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
