@@ -8,7 +8,7 @@ DEMO := demo
 
 setup: $(VENV)/.installed
 
-# Pins come from constraints.txt: among them torch, whose newest build would bring CUDA packages.
+# Versions come from constraints.txt.
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,report,tensorboard]'

@@ -44,9 +44,9 @@ def measure_rows() -> Iterator[Row]:
 
 def make_row(name: str, pairs: list[tuple[float, float]], **more: Any) -> Row:
     """From (seconds, limit) measured one after the other; the machine's moods hit both."""
-    seconds, limits = (float(np.median(values)) for values in zip(*pairs, strict=True))
-    ratio = float(np.median([limit / spent for spent, limit in pairs]))
-    return {"name": name, "seconds": seconds, "limit_seconds": limits, "ratio": ratio, **more}
+    seconds, limit = (float(np.median(values)) for values in zip(*pairs, strict=True))
+    ratio = limit / seconds
+    return {"name": name, "seconds": seconds, "limit_seconds": limit, "ratio": ratio, **more}
 
 
 def measure_stepping(task_name: str) -> Iterator[Row]:

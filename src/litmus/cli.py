@@ -173,7 +173,7 @@ def run_train(options: argparse.Namespace) -> None:
     if out is None:
         out = default_out(make_config(algorithm, given, preset, config_file))
     with _offering_resume(Path(out)):
-        run = train(algorithm, out=out, preset=preset, config_file=config_file, **given)
+        run = train(algorithm, out=out, preset=preset, config=config_file, **given)
     _print_result(run)
 
 
@@ -206,6 +206,9 @@ def run_evaluate(options: argparse.Namespace) -> None:
                 }
             )
         )
+        return
+    if len(measured.returns) == 1:
+        print(f"return {measured.mean:.1f} (one episode)")
         return
     print(
         f"return {measured.mean:.1f} ± {measured.standard_error:.1f} "

@@ -5,6 +5,7 @@ Precedence: a field's default < preset < configuration file < option on the comm
 
 from __future__ import annotations
 
+import re
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,8 +30,9 @@ def find_preset(name: str) -> Preset:
 
 
 def base_name(task: str) -> str:
-    """'Hopper' for Hopper-v5 and my_package:Hopper-v0."""
-    return task.rpartition(":")[2].partition("-v")[0]
+    """'Hopper' for Hopper-v5, my_package:Hopper-v0 and my_namespace/Hopper-v0."""
+    name = task.rpartition(":")[2].rpartition("/")[2]
+    return re.sub(r"-v\d+$", "", name)
 
 
 def _paper(algorithm: str, task: str) -> Values:
@@ -71,8 +73,8 @@ def _paper(algorithm: str, task: str) -> Values:
 def _rounds(algorithm: str, task: str) -> Values:
     """The paper's networks and updates, collected in parallel."""
     return _paper(algorithm, task) | {
-        # Sixteen perturbations of one θ, then 16 × (5 + 5) updates: measured on Swimmer,
-        # HalfCheetah and Hopper to lose nothing against rounds of one.
+        # Sixteen perturbations of one θ, then 16 × (5 + 5) updates: as many updates an episode,
+        # and final returns in the paper's range (docs/results.md).
         "round_size": 16,
         "overlap": True,
     }

@@ -145,6 +145,17 @@ def test_tensorboard_without_its_package_is_told_before_a_directory_is_made(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("option", ["--buffer-size", "--probing-states"])
+def test_a_size_that_nothing_can_hold_is_one_line_and_leaves_nothing(
+    option: str, tmp_path: Path, capsys
+) -> None:
+    out = tmp_path / "run"
+    size = ["--preset", "small", "--workers", "0", option, "1e15"]
+    assert main(["train", "pssvf", "--task", "CartPole-v1", *size, "--out", str(out)]) == 2
+    assert_one_line(capsys.readouterr().err, "memory")
+    assert not out.exists()
+
+
 def test_cuda_without_a_gpu_is_told_before_a_directory_is_made(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:

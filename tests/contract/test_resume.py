@@ -29,6 +29,7 @@ from harness import (
 import litmus
 from litmus.cli import main
 from litmus.errors import BadInput, RunFailed
+from litmus.rollouts.make import count_cores
 from litmus.rollouts.pool import PoolCollector
 from litmus.runs import checkpoint as checkpoint_module
 from litmus.runs.checkpoint import list_checkpoints
@@ -258,6 +259,29 @@ def test_when_no_checkpoint_is_whole_it_says_so(stopped: Path, capsys) -> None:
     assert main(["resume", str(stopped)]) == 2
     assert_one_line(capsys.readouterr().err, "no checkpoint that can be used")
     assert main(["evaluate", str(stopped)]) == 2
+
+
+def test_a_history_is_never_thrown_away_for_want_of_a_checkpoint(stopped: Path, capsys) -> None:
+    measured = (stopped / "history" / "rounds.bin").read_bytes()
+    (stopped / "metrics.jsonl").write_bytes(b"")
+    for path in list_checkpoints(stopped / "checkpoints"):
+        path.with_suffix(".sha256").unlink()
+    assert main(["resume", str(stopped)]) == 2
+    assert_one_line(capsys.readouterr().err.splitlines()[-1] + "\n", "no checkpoint")
+    assert (stopped / "history" / "rounds.bin").read_bytes() == measured
+
+
+def test_a_resumed_run_shares_out_as_many_cores_as_it_began_with(
+    stopped: Path, whole: Path, monkeypatch
+) -> None:
+    """The number of threads decides the last bits of a sum."""
+    monkeypatch.setattr("litmus.algorithms.pssvf.count_cores", lambda: 64)
+    chosen = []
+    monkeypatch.setattr("torch.set_num_threads", chosen.append)
+    litmus.resume(stopped, quiet=True)
+    assert chosen
+    assert max(chosen) <= count_cores()
+    assert_same_result(stopped, whole)
 
 
 def test_damaged_history_falls_back_to_the_checkpoint_before(stopped: Path, whole: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_configuration_file_makes_the_same_run_again(tmp_path: Path) -> None:
     import litmus
 
     first = train_tiny(tmp_path / "first", seed=4)
-    litmus.train("pssvf", config_file=first.config_path, out=tmp_path / "again", quiet=True)
+    litmus.train("pssvf", config=first.config_path, out=tmp_path / "again", quiet=True)
     assert_same_result(tmp_path / "first", tmp_path / "again")
 
 

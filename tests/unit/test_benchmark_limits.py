@@ -27,5 +27,5 @@ def test_flops_of_a_network_that_can_be_counted_by_hand() -> None:
 
 def test_a_ratio_is_the_limit_over_the_time_taken() -> None:
     row = make_row("anything", [(2.0, 1.0), (4.0, 1.0), (4.0, 3.0)])
-    assert row["ratio"] == pytest.approx(0.5)
+    assert row["ratio"] == pytest.approx(0.25)
     assert {"name", "seconds", "limit_seconds", "ratio"} <= row.keys()

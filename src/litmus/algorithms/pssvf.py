@@ -85,6 +85,8 @@ class Pssvf:
         self.buffer = Buffer(config.buffer_size, architecture.num_params, device)
         self.running_normalizer = RunningNormalizer(int(np.prod(architecture.state_shape)))
         self.steps = 0
+        self.cores = count_cores()
+        """Of the machine that the run began on: how sums are split, and so their last bits."""
         self.plan = self._plan_round(number=0, first_episode=0)
         self._pending: Pending | None = None
         self._captured = CapturedStep(self._update) if device.type == "cuda" else None
@@ -178,7 +180,7 @@ class Pssvf:
         flops = config.round_size * passes * asked * self.architecture.num_params
         learning = flops * SECONDS_PER_FLOP
         share = learning / (learning + simulating)
-        torch.set_num_threads(max(1, round(count_cores() * share)))
+        torch.set_num_threads(max(1, round(self.cores * share)))
 
     def _learn(self, round_number: int, num_episodes: int) -> dict[str, float]:
         """W × (U_V + U_π) updates."""
@@ -252,6 +254,7 @@ class Pssvf:
             "normalizer.mean": torch.from_numpy(normalizer.mean),
             "normalizer.squared_deviations": torch.from_numpy(normalizer.squared_deviations),
             "steps": torch.tensor(self.steps),
+            "cores": torch.tensor(self.cores),
         }
         state |= {f"evaluator.{k}": v for k, v in self.evaluator.state_dict().items()}
         state |= _adam_state("theta_adam", self.theta_optimizer)
@@ -269,6 +272,7 @@ class Pssvf:
         normalizer.mean = state["normalizer.mean"].numpy().copy()
         normalizer.squared_deviations = state["normalizer.squared_deviations"].numpy().copy()
         self.steps = int(state["steps"])
+        self.cores = int(state["cores"])
         self.plan = RoundPlan(
             int(state["plan.number"]),
             state["plan.flat_params"].numpy().copy(),

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from litmus.errors import BadInput
 from litmus.evaluators.base import Evaluator, denormalize, make_head
 from litmus.policies.policy import Policy
 from litmus.policies.population import Population
@@ -50,6 +51,12 @@ class FingerprintEvaluator(Evaluator):
 
     def score(self, policy: Policy) -> float:
         """Works for a policy of any architecture: only its answers to raw observations count."""
+        asked, head = policy.architecture.state_shape, policy.architecture.head
+        if asked != self.state_shape or head.size != self.num_actions:
+            raise BadInput(
+                f"this evaluator asks about states {self.state_shape} and {self.num_actions} "
+                f"action parameters; the policy has {asked} and {head.size}"
+            )
         with torch.no_grad():
             answers = policy(denormalize(self.probing_states, self.mean, self.std))
             return float(self.value_of_answers(answers.unsqueeze(0)))

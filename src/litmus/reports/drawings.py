@@ -62,7 +62,7 @@ def _single_run(label: str, record: RunRecord, over: str, color: int) -> list[Se
     rows = [
         (float(event[over]), float(event["mean"]), *_middle_half(event.get("returns")))
         for event in record.evaluations
-        if over in event
+        if isinstance(event.get(over), int | float)
     ]
     if not rows:
         return []

@@ -16,8 +16,6 @@ MOST_NAMED = 6
 ALGORITHM_NAMES = {
     "pssvf": "PSSVF",
     "vanilla-pssvf": "vanilla PSSVF",
-    "ars": "ARS",
-    "ddpg": "DDPG",
 }
 
 

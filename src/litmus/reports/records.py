@@ -136,6 +136,7 @@ def read_record(path: Path | str) -> RunRecord:
         _ = run.config
     except BadInput as error:
         problems.append(f"its configuration cannot be used: {error}")
+        config = {k: config[k] for k in ("algorithm", "task") if isinstance(config.get(k), str)}
     provenance = _read_or_note(path / "provenance.json", problems)
     events = _read_events(run, problems)
     return RunRecord(path, name, run, config, provenance, tuple(events), tuple(problems))
@@ -191,7 +192,7 @@ def _read_events(run: Run, problems: list[str]) -> list[Event]:
         problems.append(f"{run.metrics_path.name} is missing: nothing is known of how it went")
         return []
     # A resumed run that was made longer has a closing event in the middle; only order counts.
-    events = [event for event in run.metrics if _is_number(event.get("steps"))]
+    events = [event for event in run.metrics if "steps" in event and _counts_are_numbers(event)]
     lines = [line for line in run.metrics_path.read_bytes().split(b"\n") if line.strip()]
     damaged = len(lines) - len(events)
     if damaged:
@@ -200,6 +201,11 @@ def _read_events(run: Run, problems: list[str]) -> list[Event]:
     if not events:
         problems.append(f"{run.metrics_path.name} holds no round yet")
     return events
+
+
+def _counts_are_numbers(event: Event) -> bool:
+    counts = ("steps", "episodes_done", "wall_s")
+    return all(_is_number(event[name]) for name in counts if name in event)
 
 
 def _select(events: Sequence[Event], kind: str) -> list[Event]:

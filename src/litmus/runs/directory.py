@@ -162,10 +162,11 @@ def _check_free_space(path: Path) -> None:
 def write_provenance(run: Run, process: dict[str, Any]) -> None:
     """Record the process that works on the run: the first one, and each that resumed it."""
     path = run.path / "provenance.json"
-    if not path.exists():
+    try:
+        known = read_json(path)
+    except BadInput:  # there is none yet, or it is damaged: no reason not to train
         write_json(path, process)
         return
-    known = read_json(path)
     write_json(path, {**known, "resumed": [*known.get("resumed", []), process]})
 
 

@@ -40,10 +40,16 @@ def _list_versions() -> dict[str, str]:
 
 
 def _find_commit() -> str | None:
-    """The commit of the checkout that this package runs from, if it runs from one."""
+    """The commit of the checkout that this file belongs to, if it belongs to one."""
+    if _ask_git("ls-files", "--error-unmatch", Path(__file__).name) is None:
+        return None  # installed: a repository around it is another project's
+    return _ask_git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+def _ask_git(*arguments: str) -> str | None:
     try:
         done = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
+            ["git", *arguments],
             cwd=Path(__file__).parent,
             capture_output=True,
             text=True,
@@ -51,7 +57,7 @@ def _find_commit() -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    return (done.stdout.strip() or None) if done.returncode == 0 else None
 
 
 def _find_processor() -> str:

@@ -88,7 +88,10 @@ def _make_lean_loop(environment: gymnasium.Env[Any, Any]) -> LeanLoop | None:
     """A faster loop where the environment is one of those it knows exactly."""
     if not type(environment.unwrapped).__module__.startswith("gymnasium.envs.mujoco"):
         return None  # and MuJoCo is not imported
-    from litmus.tasks.lean_mujoco import LeanLoop, find_body
+    try:
+        from litmus.tasks.lean_mujoco import LeanLoop, find_body
+    except RuntimeError as error:  # such as MUJOCO_GL set to something that it does not know
+        raise BadInput(f"MuJoCo cannot be used: {' '.join(str(error).split())}") from error
 
     body = find_body(environment)
     return None if body is None else LeanLoop(environment, body)

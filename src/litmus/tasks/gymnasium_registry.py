@@ -79,6 +79,8 @@ def list_environments() -> list[str]:
 
 def _is_supported(spec: EnvSpec) -> bool:
     entry = str(spec.entry_point)
+    if spec.name in ("GymV21Environment", "GymV26Environment"):
+        return False  # bridges to old gym, not tasks
     if ":mujoco" in entry or ".mujoco" in entry:
         return (spec.version or 0) >= 4  # older ones need mujoco-py
     return "toy_text" not in entry and "tabular" not in entry and "phys2d" not in entry

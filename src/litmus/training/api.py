@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from litmus.rollouts.make import make_collector
 from litmus.runs.directory import Run, create_run, lock_run
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
+
+MEMORY_ERRORS = (RuntimeError, ValueError)
+"""What torch and numpy raise, in exactly these types, for sizes that nothing can hold."""
 
 
 def make_config(
@@ -52,24 +56,25 @@ def train(
     *,
     out: Path | str | None = None,
     preset: str = "default",
-    config_file: Path | str | None = None,
+    config: Path | str | None = None,
     quiet: bool = False,
     **options: Any,
 ) -> Run:
     """Train from scratch and return the run.
 
-    `options` are those of `litmus train`, with underscores: `task="Swimmer-v5", steps=100_000`.
+    `options` are those of `litmus train`, with underscores: `task="Swimmer-v5", steps=100_000`;
+    `config` is a file such as a run's config.json.
     Raises BadInput for what cannot be done, and KeyboardInterrupt on Ctrl-C, after a checkpoint.
     """
-    config = make_config(algorithm, options, preset, config_file)
+    settings = make_config(algorithm, options, preset, config)
     # What can be wrong with task, policy or device is found before anything is written.
     from litmus.training.setup import choose_device, design_policy
     from litmus.training.tensorboard import check_tensorboard
 
-    check_tensorboard(config)
-    choose_device(config.device)
-    design_policy(config, make_task_spec(config.task, config.survival_bonus))
-    run = create_run(Path(out) if out is not None else default_out(config), config)
+    check_tensorboard(settings)
+    choose_device(settings.device)
+    design_policy(settings, make_task_spec(settings.task, settings.survival_bonus))
+    run = create_run(Path(out) if out is not None else default_out(settings), settings)
     with lock_run(run):
         return _work(run, restored=None, quiet=quiet)
 
@@ -97,6 +102,7 @@ def resume(
     config = dataclasses.replace(run.config, **changes)
     with lock_run(run):
         restored = restore(run)
+        run.make_folders()
         if changes:
             write_json(run.config_path, config.to_dict())
         return _work(Run(path), restored, quiet)
@@ -114,11 +120,19 @@ def _work(run: Run, restored: Any, quiet: bool) -> Run:
         trainer = Trainer(run, display, restored)
     except BaseException as error:
         display.close()
+        if isinstance(error, MemoryError | OverflowError) or type(error) in MEMORY_ERRORS:
+            if restored is None:
+                shutil.rmtree(run.path, ignore_errors=True)  # nothing has been learned in it
+            raise BadInput(f"the run does not fit into memory: {_one_line(error)}") from error
         if isinstance(error, OSError):
             raise BadInput(f"cannot work in {run.path}: {error.strerror or error}") from error
         raise
     trainer.train()
     return Run(run.path)
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())[:120] or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -134,7 +148,8 @@ class Measurement:
 
     @property
     def std(self) -> float:
-        return float(np.std(self.returns, ddof=1)) if len(self.returns) > 1 else 0.0
+        """NaN for a single episode: one says nothing about how they vary."""
+        return float(np.std(self.returns, ddof=1)) if len(self.returns) > 1 else float("nan")
 
     @property
     def standard_error(self) -> float:
@@ -154,7 +169,10 @@ def evaluate(
     run = run if isinstance(run, Run) else Run(run)
     policy = run.policy
     setting = Setting(make_task_spec(run.config.task), policy.architecture, seed)
-    collector = make_collector(setting, workers, capacity=episodes)
+    try:
+        collector = make_collector(setting, workers, capacity=episodes)
+    except (MemoryError, OverflowError, OSError) as error:
+        raise BadInput(f"cannot run {episodes:,} episodes at once: {_one_line(error)}") from error
     try:
         finished = collector.start(
             Request(

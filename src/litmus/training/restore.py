@@ -60,10 +60,16 @@ def restore(run: Run) -> Restored | None:
             problem = str(error)
             continue
         return Restored(found, architecture, history)
-    if not run.metrics:
+    if not run.metrics and not _has_history(run):
         _forget_beginning(run)
         return None
     raise BadInput(f"{run.path} holds no checkpoint that can be used: {problem}")
+
+
+def _has_history(run: Run) -> bool:
+    """Whether any round was ever measured: that is never thrown away."""
+    lines = run.history_path / "rounds.jsonl"
+    return lines.exists() and lines.stat().st_size > 0
 
 
 def _forget_beginning(run: Run) -> None:

@@ -123,6 +123,8 @@ class Trainer:
                 while self.counters.steps < self.config.steps:
                     self._iterate()
                 self._finish()
+        except MemoryError as error:
+            raise RunFailed(f"out of memory: {error}") from error
         except OSError as error:
             raise RunFailed(
                 f"cannot write to {self.run.path}: {error.strerror or error}; free some space "

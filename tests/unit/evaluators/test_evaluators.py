@@ -104,6 +104,14 @@ def test_a_flat_evaluator_refuses_another_architecture() -> None:
         make("flat").score(policy)
 
 
+def test_a_fingerprint_evaluator_refuses_a_policy_of_another_task() -> None:
+    head = ActionHead("deterministic", ContinuousActions((-1.0,), (1.0,)))
+    stranger = MlpArchitecture((9,), head, hidden=(4,))
+    policy = Policy(stranger, torch.zeros(stranger.num_params), Normalizer.identity((9,)))
+    with pytest.raises(BadInput, match="action parameters"):
+        make("fingerprint").score(policy)
+
+
 def test_probing_states_start_within_their_range() -> None:
     torch.manual_seed(0)
     evaluator = FingerprintEvaluator((3,), 2, 500, (4,), probing_range=(-2.0, 5.0))
