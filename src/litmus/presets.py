@@ -30,9 +30,8 @@ def find_preset(name: str) -> Preset:
 
 
 def base_name(task: str) -> str:
-    """'Hopper' for Hopper-v5, my_package:Hopper-v0 and my_namespace/Hopper-v0."""
-    name = task.rpartition(":")[2].rpartition("/")[2]
-    return re.sub(r"-v\d+$", "", name)
+    """'Hopper' for Hopper-v5 and my_package:Hopper-v0, but 'mine/Hopper' for mine/Hopper-v0."""
+    return re.sub(r"-v\d+$", "", task.rpartition(":")[2])
 
 
 def _paper(algorithm: str, task: str) -> Values:
