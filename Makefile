@@ -9,7 +9,7 @@ DEMO := demo
 setup: $(VENV)/.installed
 
 # Versions come from constraints.txt.
-$(VENV)/.installed: pyproject.toml constraints.txt
+$(VENV)/.installed: pyproject.toml constraints.txt $(wildcard src/litmus/native/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,report,tensorboard]'
 	touch $@

@@ -85,13 +85,15 @@ class Updates:
         # Sixteen different policies: the full work of a batch.
         self.slots = torch.arange(self.config.batch_size)
 
+        self.algorithm._share_cores(steps=0)
+        if self.algorithm.compiled is not None:
+            self.algorithm.compiled.prepare()
+
     def update_evaluator(self) -> None:
-        self.algorithm._update_evaluator(self.algorithm.buffer.select(self.slots))
+        self.algorithm.updates.fit(self.slots)
 
     def update_policy(self) -> None:
-        self.algorithm._evaluator.requires_grad_(False)
-        self.algorithm._update_policy()
-        self.algorithm._evaluator.requires_grad_(True)
+        self.algorithm.updates.climb()
 
 
 @dataclass(frozen=True)

@@ -26,19 +26,22 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from litmus.algorithms.base import Outcome, Progress, Round
+from litmus.algorithms.compiled_updates import compile_updates
+from litmus.algorithms.updates import TorchUpdates, Updates
 from litmus.config import ActorEvaluatorConfig, PssvfConfig, TrainConfig
 from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
+from litmus.native.perceptrons import use_threads
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
-from litmus.policies.population import Population, flatten
+from litmus.policies.population import flatten
 from litmus.rollouts.base import Collector, Pending, Request
 from litmus.rollouts.make import count_cores
 from litmus.seeding import Stream, make_generator, perturb
 from litmus.tasks.base import Episode
-from litmus.training.buffer import Batch, Buffer
+from litmus.training.buffer import Buffer
 from litmus.training.capture import CapturedStep
 from litmus.training.normalizer import RunningNormalizer
 
@@ -83,6 +86,16 @@ class Pssvf:
         self.theta_optimizer = _make_adam([self.theta], config.policy_lr)
         self.evaluator_optimizer = _make_adam(self._evaluator.parameters(), config.evaluator_lr)
         self.buffer = Buffer(config.buffer_size, architecture.num_params, device)
+        parts = (
+            architecture,
+            self.theta,
+            self._evaluator,
+            self.theta_optimizer,
+            self.evaluator_optimizer,
+            self.buffer,
+        )
+        self.compiled = compile_updates(*parts, config.batch_size)
+        self.updates: Updates = self.compiled or TorchUpdates(*parts)
         self.running_normalizer = RunningNormalizer(int(np.prod(architecture.state_shape)))
         self.steps = 0
         self.cores = count_cores()
@@ -180,7 +193,10 @@ class Pssvf:
         flops = config.round_size * passes * asked * self.architecture.num_params
         learning = flops * SECONDS_PER_FLOP
         share = learning / (learning + simulating)
-        torch.set_num_threads(max(1, round(self.cores * share)))
+        threads = max(1, round(self.cores * share))
+        # Threads of torch's that wait for work keep their core busy: none beside the kernels'.
+        use_threads(threads if self.compiled else None)
+        torch.set_num_threads(1 if self.compiled else threads)
 
     def _learn(self, round_number: int, num_episodes: int) -> dict[str, float]:
         """W × (U_V + U_π) updates."""
@@ -195,6 +211,8 @@ class Pssvf:
         )
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(num_episodes, config.evaluator_updates, config.batch_size)
+        if self.compiled is not None:
+            self.compiled.prepare()
         if self._captured is None:
             results = [self._update(batch) for batch in batches]
         else:
@@ -213,33 +231,11 @@ class Pssvf:
 
     def _update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
         """The updates that one episode brings; returns the mean loss and the last V(θ)."""
-        losses = [self._update_evaluator(self.buffer.select(batch)) for batch in slots]
-        self._evaluator.requires_grad_(False)  # the policy's steps need no gradient of it
+        losses = [self.updates.fit(batch) for batch in slots]
         value = losses[0].new_full((), float("nan"))
         for _ in range(self.config.policy_updates):
-            value = self._update_policy()
-        self._evaluator.requires_grad_(True)
+            value = self.updates.climb()
         return torch.stack([torch.stack(losses).mean(), value])
-
-    def _update_evaluator(self, batch: Batch) -> Tensor:
-        """One step down the squared error."""
-        values = self._evaluator.value(Population(self.architecture, batch.flat_params))
-        loss = (batch.weights * (values - batch.returns).square()).sum()
-        parameters = list(self._evaluator.parameters())
-        for parameter, gradient in zip(
-            parameters, torch.autograd.grad(loss, parameters), strict=True
-        ):
-            parameter.grad = gradient
-        self.evaluator_optimizer.step()
-        return loss.detach()
-
-    def _update_policy(self) -> Tensor:
-        """One step of θ up V(θ); the evaluator stays as it is."""
-        value = self._evaluator.value(Population(self.architecture, self.theta.unsqueeze(0)))
-        (gradient,) = torch.autograd.grad(value, self.theta)
-        self.theta.grad = gradient.neg_()
-        self.theta_optimizer.step()
-        return value.detach()[0]
 
     def state_dict(self) -> dict[str, Tensor]:
         normalizer = self.running_normalizer

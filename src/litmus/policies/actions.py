@@ -112,6 +112,11 @@ class ActionHead:
     def _all_bounded(self) -> bool:
         return bool(self.bounded.all())
 
+    @property
+    def is_bounded_vector(self) -> bool:
+        """Whether it is a squashed vector and nothing else."""
+        return self.distribution == "deterministic" and self._all_bounded
+
     @cached_property
     def is_unit_range(self) -> bool:
         """Actions in [-1, 1], as most are, need no scaling."""

@@ -49,7 +49,11 @@ class Architecture(Protocol):
     def population_actions(
         self, flat_params: torch.Tensor, states: torch.Tensor
     ) -> torch.Tensor | None:  # [B, P], [K, *state] -> [B, K, A]
-        """Evaluate many policies at once faster than `torch.func` does, or None."""
+        """Evaluate many policies at once faster than `torch.func` does, or None.
+
+        With an attribute `takes_rows = True`, B rows [P] that were not copied together may come in
+        place of the tensor.
+        """
 
 
 def make_architecture(

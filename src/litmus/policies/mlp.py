@@ -21,6 +21,8 @@ from litmus.policies.architecture import Forward
 if TYPE_CHECKING:
     import torch
 
+    from litmus.native.perceptrons import Rows
+
 Activation = Literal["tanh", "relu"]
 
 
@@ -32,6 +34,7 @@ class MlpArchitecture:
     activation: Activation = "tanh"
 
     name = "mlp"
+    takes_rows = True
 
     def __post_init__(self) -> None:
         if any(width < 1 for width in self.hidden):
@@ -60,7 +63,7 @@ class MlpArchitecture:
         return NumpyMlp(self, flat_params)
 
     def population_actions(
-        self, flat_params: torch.Tensor, states: torch.Tensor
+        self, flat_params: Rows, states: torch.Tensor
     ) -> torch.Tensor:  # [B, P], [K, *state] -> [B, K, A]
         from litmus.policies.networks import mlp_population_actions
 

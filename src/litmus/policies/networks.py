@@ -5,13 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from litmus.native.perceptrons import MlpShape, Rows
 from litmus.policies.actions import LOG_STD_RANGE, ActionHead
 from litmus.policies.mlp import MlpArchitecture
-from litmus.policies.mlp_population import (
-    MlpShape,
-    evaluate_perceptrons,
-    evaluate_under_autograd,
-)
+from litmus.policies.mlp_population import evaluate_perceptrons
 
 
 class Squash(nn.Module):
@@ -67,13 +64,11 @@ class MlpNetwork(nn.Module):
 
 
 def mlp_population_actions(
-    architecture: MlpArchitecture, flat_params: Tensor, states: Tensor
+    architecture: MlpArchitecture, rows: Rows, states: Tensor
 ) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
     """Evaluate B perceptrons on K states."""
     shape = MlpShape(architecture.layer_sizes, architecture.activation)
-    # Memory that is used again pays on the CPU; in a CUDA graph it is so anyway.
-    evaluate = evaluate_perceptrons if states.device.type == "cpu" else evaluate_under_autograd
-    outputs = evaluate(shape, flat_params, states.flatten(1))
+    outputs = evaluate_perceptrons(shape, rows, states.flatten(1))
     squashed: Tensor = squash_for(architecture.head, outputs.device)(outputs)
     return squashed
 

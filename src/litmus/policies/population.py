@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from litmus.native.perceptrons import Rows
 from litmus.policies.architecture import Architecture
 
 
@@ -23,14 +24,20 @@ class Population:
     """B policies."""
 
     architecture: Architecture
-    flat_params: Tensor  # [B, P]
+    rows: Rows  # [B, P]
 
     def __len__(self) -> int:
-        return self.flat_params.shape[0]
+        return len(self.rows)
+
+    @property
+    def flat_params(self) -> Tensor:  # [B, P]
+        return self.rows if isinstance(self.rows, Tensor) else torch.stack(self.rows)
 
     def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
         """What each policy does in each of the (normalised) states; differentiable in both."""
-        answers = self.architecture.population_actions(self.flat_params, states)
+        takes_rows = getattr(self.architecture, "takes_rows", False)
+        rows: Any = self.rows if takes_rows else self.flat_params
+        answers = self.architecture.population_actions(rows, states)
         if answers is None:
             return evaluate_modules(self.architecture, self.flat_params, states)
         return answers

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from litmus.native.perceptrons import Rows
+
 BLOCK_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Policies to learn from; valid until the next selection, which may use the same memory."""
+    """Policies to learn from; valid until the next are written, perhaps over them."""
 
-    flat_params: Tensor  # [U, P]
+    rows: Rows  # [U, P]
     returns: Tensor  # [U]
     weights: Tensor  # [U], summing to 1
 
@@ -84,8 +86,25 @@ class Storage(Protocol):
         """Look up slots [B]."""
 
 
+class Located(NamedTuple):
+    """A batch for the compiled kernels; valid for as long as a `Batch` is."""
+
+    addresses: list[int]  # [U]
+    returns: NDArray[np.float32]  # [U]
+    weights: list[float]  # [U], summing to 1
+
+
+def _count_each(slots: Sequence[int]) -> dict[int, int]:
+    """How often each slot was drawn, in the order of slots."""
+    counts: dict[int, int] = {}
+    for slot in sorted(slots):
+        counts[slot] = counts.get(slot, 0) + 1
+    return counts
+
+
 class RowBlocks:
-    """For the CPU: a policy that was drawn twice is given once, with twice the weight."""
+    """For the CPU: a policy that was drawn twice is given once, with twice the weight, and read
+    where it lies."""
 
     version = 0
 
@@ -93,28 +112,35 @@ class RowBlocks:
         self.num_params = num_params
         self._block_rows = max(1, min(capacity, BLOCK_BYTES // (4 * self.num_params)))
         self._blocks: list[Tensor] = []
+        self._starts: list[int] = []  # addresses
         self._returns = np.zeros(capacity, dtype=np.float32)
-        self._selected = torch.empty(0, num_params)
 
     def write(
         self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
     ) -> None:
         while int(slots.max()) // self._block_rows >= len(self._blocks):
             self._blocks.append(torch.zeros(self._block_rows, self.num_params))
+            self._starts.append(self._blocks[-1].data_ptr())
         for slot, policy in zip(slots.tolist(), policies, strict=True):
             self._row(slot).copy_(policy)
         self._returns[slots] = returns
 
     def select(self, slots: Tensor) -> Batch:
-        unique, counts = np.unique(slots.numpy(), return_counts=True)
-        if len(self._selected) < len(slots):
-            self._selected = torch.empty(len(slots), self.num_params)
-        selected = self._selected[: len(unique)]
-        torch.stack([self._row(slot) for slot in unique.tolist()], out=selected)
+        drawn = _count_each(slots.tolist())
         return Batch(
-            selected,
-            torch.from_numpy(self._returns[unique]),
-            torch.from_numpy((counts / len(slots)).astype(np.float32)),
+            tuple(self._row(slot) for slot in drawn),
+            torch.from_numpy(self._returns[list(drawn)]),
+            torch.tensor([times / len(slots) for times in drawn.values()]),
+        )
+
+    def locate(self, slots: Sequence[int]) -> Located:
+        """The same selection as `select`, as numbers and addresses."""
+        drawn = _count_each(slots)
+        places = (divmod(slot, self._block_rows) for slot in drawn)
+        return Located(
+            [self._starts[block] + 4 * self.num_params * row for block, row in places],
+            self._returns[list(drawn)],
+            [times / len(slots) for times in drawn.values()],
         )
 
     def _row(self, slot: int) -> Tensor:  # [P], a view

@@ -7,13 +7,10 @@ import pytest
 import torch
 from toys import ConvArchitecture
 
+from litmus.native.perceptrons import MlpShape
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
-from litmus.policies.mlp_population import (
-    MlpShape,
-    evaluate_perceptrons,
-    evaluate_under_autograd,
-)
+from litmus.policies.mlp_population import evaluate_perceptrons, evaluate_under_autograd
 from litmus.policies.policy import Policy
 from litmus.policies.population import Population, evaluate_modules, flatten, load_flat, unflatten
 from litmus.tasks.base import ContinuousActions, DiscreteActions

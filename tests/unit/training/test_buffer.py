@@ -69,7 +69,7 @@ def test_a_batch_is_as_large_as_was_asked_for_and_its_weights_sum_to_one(make) -
     assert slots.shape == (7, 16)
     for row in slots:
         batch = buffer.select(torch.from_numpy(row))
-        assert len(batch.flat_params) == len(batch.returns) == len(batch.weights)
+        assert len(batch.rows) == len(batch.returns) == len(batch.weights)
         assert batch.weights.sum().item() == pytest.approx(1)
 
 
@@ -86,7 +86,7 @@ def test_both_kinds_of_storage_give_the_same_weighted_batch() -> None:
 
 
 def zip_batch(batch):
-    return zip(batch.weights, batch.flat_params, batch.returns, strict=True)
+    return zip(batch.weights, batch.rows, batch.returns, strict=True)
 
 
 def test_the_newest_overwrite_the_oldest(make) -> None:

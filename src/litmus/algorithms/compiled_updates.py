@@ -1,0 +1,183 @@
+"""The steps of `updates.py` in one call of the compiled kernels each.
+
+For perceptrons with bounded, deterministic actions, a fingerprint evaluator and a CPU. Parameters
+and the state of Adam stay in torch's tensors, where everything else finds them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.optim import Adam
+
+from litmus.evaluators.base import Evaluator
+from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.native.library import AdamCall, EvaluatorCall, Library, PopulationCall, find_library
+from litmus.native.perceptrons import MlpShape, count_threads, describe_shape, find_flat_places
+from litmus.policies.architecture import Architecture
+from litmus.policies.mlp import MlpArchitecture
+from litmus.training.buffer import Buffer, RowBlocks
+
+
+class CompiledUpdates:
+    def __init__(
+        self,
+        library: Library,
+        architecture: MlpArchitecture,
+        theta: Tensor,
+        evaluator: FingerprintEvaluator,
+        theta_optimizer: Adam,
+        evaluator_optimizer: Adam,
+        storage: RowBlocks,
+        batch_size: int,
+    ) -> None:
+        self.library, self.storage = library, storage
+        self.theta, self.evaluator = theta, evaluator
+        self.theta_optimizer, self.evaluator_optimizer = theta_optimizer, evaluator_optimizer
+        states, head = evaluator.probing_states, architecture.head
+        self.rows = (ctypes.c_void_p * batch_size)()
+        self.returns = np.zeros(batch_size, dtype=np.float32)
+        self.weights = np.zeros(batch_size, dtype=np.float32)
+        self.gradient = torch.empty(sum(p.numel() for p in evaluator.parameters()))
+        self.theta_gradient = torch.empty_like(theta)
+        self._kept: list[object] = []  # what the calls point to
+        policy_shape = MlpShape(architecture.layer_sizes, architecture.activation)
+        widths = (states.shape[0] * head.size, *evaluator.hidden, 1)
+        head_shape = MlpShape(tuple(pairwise(widths)), "relu")
+        self.call = EvaluatorCall(
+            policies=PopulationCall(
+                describe_shape(policy_shape),
+                batch_size,
+                len(states),
+                self.rows,
+                find_flat_places(policy_shape),
+            ),
+            center=self._point_to(torch.from_numpy(head.center)),
+            half_range=self._point_to(torch.from_numpy(head.half_range)),
+            head=PopulationCall(describe_shape(head_shape), 1, batch_size),
+            answers=self._point_to(torch.empty(batch_size * widths[0] + 16)),
+            slopes=self._point_to(torch.empty(batch_size * widths[0])),
+            values=self._point_to(torch.empty(batch_size)),
+            values_gradient=self._point_to(torch.empty(batch_size)),
+        )
+        self.call.head.inputs = self.call.answers
+        self._allocate_memory()
+
+    def prepare(self) -> None:
+        """Look again where everything lies: a checkpoint may have been loaded since."""
+        states, *layers = self.evaluator.parameters()
+        self.call.policies.inputs = states.data_ptr()
+        start = layers[0].data_ptr()
+        self.call.head.params = (ctypes.c_void_p * 1)(start)
+        self.call.head.places = (ctypes.c_int64 * len(layers))(
+            *((layer.data_ptr() - start) // 4 for layer in layers)
+        )
+        self.threads = count_threads()
+        self.call.policies.threads = self.call.head.threads = self.threads
+        self.evaluator_adam = _describe_adam(self.evaluator_optimizer)
+        self.theta_adam = _describe_adam(self.theta_optimizer)
+
+    def fit(self, slots: Tensor) -> Tensor:
+        found = self.storage.locate(slots.tolist())
+        count = len(found.addresses)
+        self.rows[:count] = [*found.addresses]  # ctypes counts addresses and numbers as one
+        self.returns[:count] = found.returns
+        self.weights[:count] = found.weights
+        self.call.policies.policies = self.call.head.states = count
+        start = self.gradient.data_ptr()
+        loss = self.library.fit(
+            self.call,
+            self.returns.ctypes.data,
+            self.weights.ctypes.data,
+            start,
+            start + 4 * self.evaluator.probing_states.numel(),
+        )
+        self.library.adam_step(self.evaluator_adam, start, False, self.threads)
+        return torch.tensor(loss)
+
+    def climb(self) -> Tensor:
+        self.rows[0] = self.theta.data_ptr()
+        self.call.policies.policies = self.call.head.states = 1
+        gradient = self.theta_gradient.data_ptr()
+        value = self.library.climb(self.call, gradient)
+        self.library.adam_step(self.theta_adam, gradient, True, self.threads)
+        return torch.tensor(value)
+
+    def _allocate_memory(self) -> None:
+        policies, head = self.call.policies, self.call.head
+        size = self.library.memory_size
+        floats = size(policies, False)
+        policies.policies = 1
+        floats = max(floats, size(policies, True))
+        policies.memory = self._point_to(torch.empty(floats))
+        head.memory = self._point_to(torch.empty(size(head, True)))
+
+    def _point_to(self, tensor: Tensor) -> int:
+        self._kept.append(tensor)
+        return tensor.data_ptr()
+
+
+def compile_updates(
+    architecture: Architecture,
+    theta: Tensor,
+    evaluator: Evaluator,
+    theta_optimizer: Adam,
+    evaluator_optimizer: Adam,
+    buffer: Buffer,
+    batch_size: int,
+) -> CompiledUpdates | None:
+    """The compiled steps, where there are kernels and they are made for this."""
+    library = find_library()
+    if (
+        library is None
+        or theta.device.type != "cpu"
+        or not isinstance(architecture, MlpArchitecture)
+        or not architecture.head.is_bounded_vector
+        or not isinstance(evaluator, FingerprintEvaluator)
+        or not isinstance(buffer.storage, RowBlocks)
+    ):
+        return None
+    return CompiledUpdates(
+        library,
+        architecture,
+        theta,
+        evaluator,
+        theta_optimizer,
+        evaluator_optimizer,
+        buffer.storage,
+        batch_size,
+    )
+
+
+def _describe_adam(optimizer: Adam) -> AdamCall:
+    (group,) = optimizer.param_groups
+    parameters: list[Tensor] = group["params"]
+    states = []
+    for parameter in parameters:
+        state = optimizer.state[parameter]
+        if not state:  # as Adam itself begins
+            state["step"] = torch.zeros(())
+            state["exp_avg"] = torch.zeros_like(parameter)
+            state["exp_avg_sq"] = torch.zeros_like(parameter)
+        states.append(state)
+    return AdamCall(
+        len(parameters),
+        (ctypes.c_int64 * len(parameters))(*(parameter.numel() for parameter in parameters)),
+        _point_to_all(parameters),
+        *(
+            _point_to_all([state[name] for state in states])
+            for name in ("exp_avg", "exp_avg_sq", "step")
+        ),
+        group["lr"],
+        *group["betas"],
+        group["eps"],
+    )
+
+
+def _point_to_all(tensors: Sequence[Tensor]) -> ctypes.Array[ctypes.c_void_p]:
+    return (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))

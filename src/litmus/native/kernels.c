@@ -1,0 +1,80 @@
+#include "kernels.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "perceptron.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define TARGET __attribute__((target("avx512f,avx512vl,avx512bw,avx512dq,avx2,fma")))
+#define NAME(x) x##_avx512
+#define LANES 16
+#define TILE_ROWS 8
+#define vec __m512
+#define BROADCAST(x) _mm512_set1_ps(x)
+#define FUSED(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define LEAST(a, b) _mm512_min_ps(a, b)
+#define GREATEST(a, b) _mm512_max_ps(a, b)
+#define WHERE_POSITIVE(x, y) \
+    _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), y)
+#define SUM(x) _mm512_reduce_add_ps(x)
+#define ROOT(x) _mm512_sqrt_ps(x)
+#include "kernels_template.h"
+#undef TARGET
+#undef NAME
+#undef LANES
+#undef TILE_ROWS
+#undef vec
+#undef BROADCAST
+#undef FUSED
+#undef LEAST
+#undef GREATEST
+#undef WHERE_POSITIVE
+#undef SUM
+#undef ROOT
+
+#define TARGET __attribute__((target("avx2,fma")))
+#define NAME(x) x##_avx2
+#define LANES 8
+#define TILE_ROWS 4
+#define vec __m256
+#define BROADCAST(x) _mm256_set1_ps(x)
+#define FUSED(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define LEAST(a, b) _mm256_min_ps(a, b)
+#define GREATEST(a, b) _mm256_max_ps(a, b)
+#define WHERE_POSITIVE(x, y) \
+    _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NLE_UQ), y)
+#define SUM(x) sum_avx2(x)
+#define ROOT(x) _mm256_sqrt_ps(x)
+static inline __attribute__((always_inline)) TARGET float sum_avx2(__m256 x) {
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    __m128 pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
+}
+#include "kernels_template.h"
+
+static const litmus_kernels *find_kernels(int64_t lanes) {
+    if (lanes >= 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq"))
+        return &kernels_avx512;
+    if (lanes >= 8 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &kernels_avx2;
+    return NULL;
+}
+#else
+static const litmus_kernels *find_kernels(int64_t lanes) {
+    (void)lanes;
+    return NULL;
+}
+#endif
+
+const litmus_kernels *litmus_chosen = NULL;
+
+int64_t litmus_interface(void) { return LITMUS_INTERFACE; }
+
+int64_t litmus_choose_kernels(int64_t lanes) {
+    litmus_chosen = find_kernels(lanes);
+    return litmus_chosen ? litmus_chosen->lanes : 0;
+}

@@ -1,0 +1,175 @@
+/* The kernels for one instruction set; kernels.c includes this once for each.
+
+   The includer defines TARGET (a function attribute), NAME(x), LANES, TILE_ROWS, the type vec, and
+   on it BROADCAST(x), FUSED(a, b, c) = a * b + c, LEAST and GREATEST (of which the second argument
+   wins if it is NaN), WHERE_POSITIVE(x, y) = x <= 0 ? 0 : y, SUM(x) and ROOT(x). */
+
+#define KERNEL static TARGET
+#define INLINE static inline __attribute__((always_inline)) TARGET
+
+/* Vectors in memory need no alignment. */
+typedef vec NAME(loose) __attribute__((aligned(4), may_alias));
+#define LOAD(from) (*(const NAME(loose) *)(from))
+#define STORE(to, value) (*(NAME(loose) *)(to) = (value))
+
+/* x P(x²) / Q(x²): a minimax fit of the relative error on [0, 7.9], 6e-9 before rounding and under
+   4e-7 with it. Beyond, the value at 7.9 is 1 - 2.4e-7. NaN stays NaN. */
+INLINE vec NAME(tanh)(vec x) {
+    x = LEAST(BROADCAST(7.9f), GREATEST(BROADCAST(-7.9f), x));
+    vec u = x * x;
+    vec p = BROADCAST(1.542795431796136e-08f), q = BROADCAST(8.598772590424587e-07f);
+    p = FUSED(p, u, BROADCAST(2.2023231961696943e-05f));
+    q = FUSED(q, u, BROADCAST(3.4236492502220635e-04f));
+    p = FUSED(p, u, BROADCAST(3.57899123153481e-03f));
+    q = FUSED(q, u, BROADCAST(2.6192234927414786e-02f));
+    p = FUSED(p, u, BROADCAST(1.3450619904515473e-01f));
+    q = FUSED(q, u, BROADCAST(4.6783947904421713e-01f));
+    p = FUSED(p, u, BROADCAST(9.999999943481855e-01f));
+    q = FUSED(q, u, BROADCAST(1.0f));
+    return x * p / q;
+}
+
+INLINE vec NAME(activate)(int64_t activation, vec x) {
+    if (activation == LITMUS_TANH) return NAME(tanh)(x);
+    return GREATEST(BROADCAST(0.0f), x);
+}
+
+/* A gradient times the activation's slope, known from its output. */
+INLINE vec NAME(through)(int64_t activation, vec activated, vec gradient) {
+    if (activation == LITMUS_TANH) return gradient * FUSED(-activated, activated, BROADCAST(1.0f));
+    return WHERE_POSITIVE(activated, gradient);
+}
+
+/* out[r][v] = finish(start + sum over d of a[r, d] x[d][v]), in a tile of `rows` rows and `vectors`
+   vectors; both are constants where this is inlined, and the sums stay in registers. */
+INLINE void NAME(tile)(const int rows, const int vectors, const int kind, int64_t activation,
+                       const float *a, int64_t a_row, int64_t a_depth, int64_t depth,
+                       const float *bias, const float *x, int64_t x_depth, float *out) {
+    vec sum[TILE_ROWS][TILE_VECTORS];
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vectors; v++) {
+            if (kind == ADD) sum[r][v] = LOAD(out + (r * vectors + v) * LANES);
+            else sum[r][v] = BROADCAST(bias ? bias[r] : 0.0f);
+        }
+    for (int64_t d = 0; d < depth; d++) {
+        vec inputs[TILE_VECTORS];
+        /* A walk down a column of weights is too wide a stride for the processor to foresee. */
+        if (kind == BACK) __builtin_prefetch(a + 16 * a_depth);
+        for (int v = 0; v < vectors; v++) inputs[v] = LOAD(x + v * LANES);
+        for (int r = 0; r < rows; r++) {
+            vec weight = BROADCAST(a[r * a_row]);
+            for (int v = 0; v < vectors; v++) sum[r][v] = FUSED(weight, inputs[v], sum[r][v]);
+        }
+        a += a_depth;
+        x += x_depth;
+    }
+    if (kind == BACK)
+        for (int r = 0; r < rows; r++)
+            for (int v = 0; v < vectors; v++) {
+                vec activated = LOAD(out + (r * vectors + v) * LANES);
+                sum[r][v] = NAME(through)(activation, activated, sum[r][v]);
+            }
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < vectors; v++) STORE(out + (r * vectors + v) * LANES, sum[r][v]);
+    if (kind == HIDDEN) /* after the sums have left their registers */
+        for (int n = 0; n < rows * vectors; n++)
+            STORE(out + n * LANES, NAME(activate)(activation, LOAD(out + n * LANES)));
+}
+
+/* A matrix [rows, depth], in strides of a_row and a_depth, times `vectors` columns of vectors. */
+#define TILES(tile_rows, vectors, kind)                                                           \
+    for (; row + tile_rows <= rows; row += tile_rows)                                             \
+        NAME(tile)(tile_rows, vectors, kind, activation, a + row * a_row, a_row, a_depth, depth,  \
+                   bias ? bias + row : 0, x, x_depth, out + row * vectors * LANES);
+#define PRODUCT(vectors, kind)                                                                    \
+    KERNEL void NAME(product_##kind##_##vectors)(                                                 \
+        int64_t activation, const float *a, int64_t a_row, int64_t a_depth, int64_t rows,         \
+        int64_t depth, const float *bias, const float *x, int64_t x_depth, float *out) {          \
+        int64_t row = 0;                                                                          \
+        TILES(TILE_ROWS, vectors, kind)                                                           \
+        TILES(2, vectors, kind)                                                                   \
+        TILES(1, vectors, kind)                                                                   \
+    }
+#define PRODUCTS(kind) PRODUCT(1, kind) PRODUCT(2, kind) PRODUCT(3, kind)
+PRODUCTS(PLAIN)
+PRODUCTS(HIDDEN)
+PRODUCTS(BACK)
+PRODUCTS(ADD)
+
+KERNEL void NAME(layer)(int64_t inputs, int64_t outputs, const float *weights, const float *bias,
+                        const float *x, float *y) {
+    int64_t whole = inputs - inputs % LANES, row = 0;
+    for (; row + 4 <= outputs; row += 4) {
+        const float *w = weights + row * inputs;
+        vec sum[4];
+        for (int r = 0; r < 4; r++) sum[r] = BROADCAST(0.0f);
+        for (int64_t i = 0; i < whole; i += LANES) {
+            vec values = LOAD(x + i);
+            for (int r = 0; r < 4; r++) sum[r] = FUSED(LOAD(w + r * inputs + i), values, sum[r]);
+        }
+        for (int r = 0; r < 4; r++) {
+            float total = SUM(sum[r]) + bias[row + r];
+            for (int64_t i = whole; i < inputs; i++) total += w[r * inputs + i] * x[i];
+            y[row + r] = total;
+        }
+    }
+    for (; row < outputs; row++) {
+        const float *w = weights + row * inputs;
+        vec sum = BROADCAST(0.0f);
+        for (int64_t i = 0; i < whole; i += LANES) sum = FUSED(LOAD(w + i), LOAD(x + i), sum);
+        float total = SUM(sum) + bias[row];
+        for (int64_t i = whole; i < inputs; i++) total += w[i] * x[i];
+        y[row] = total;
+    }
+}
+
+KERNEL void NAME(activate_all)(int64_t activation, int64_t count, float *x) {
+    for (int64_t i = 0; i < count; i += LANES)
+        STORE(x + i, NAME(activate)(activation, LOAD(x + i)));
+}
+
+KERNEL void NAME(adam)(const adam_rates *rates, int64_t count, const float *gradient, float *params,
+                       float *means, float *squares) {
+    const vec mean_decay = BROADCAST(rates->mean_decay), one = BROADCAST(1.0f);
+    const vec square_decay = BROADCAST(rates->square_decay);
+    int64_t n = 0;
+    for (; n + LANES <= count; n += LANES) {
+        vec slope = BROADCAST(rates->sign) * LOAD(gradient + n);
+        vec mean = FUSED(mean_decay, LOAD(means + n), (one - mean_decay) * slope);
+        vec square = FUSED(square_decay, LOAD(squares + n), (one - square_decay) * slope * slope);
+        vec size = FUSED(ROOT(square), BROADCAST(rates->square_scale), BROADCAST(rates->epsilon));
+        STORE(means + n, mean);
+        STORE(squares + n, square);
+        STORE(params + n, LOAD(params + n) - BROADCAST(rates->rate) * mean / size);
+    }
+    for (; n < count; n++) {
+        float slope = rates->sign * gradient[n];
+        means[n] = rates->mean_decay * means[n] + (1.0f - rates->mean_decay) * slope;
+        squares[n] =
+            rates->square_decay * squares[n] + (1.0f - rates->square_decay) * slope * slope;
+        float size = sqrtf(squares[n]) * rates->square_scale + rates->epsilon;
+        params[n] -= rates->rate * means[n] / size;
+    }
+}
+
+static const litmus_kernels NAME(kernels) = {
+    .lanes = LANES,
+    .product =
+        {
+            [PLAIN] = {NAME(product_PLAIN_1), NAME(product_PLAIN_2), NAME(product_PLAIN_3)},
+            [HIDDEN] = {NAME(product_HIDDEN_1), NAME(product_HIDDEN_2), NAME(product_HIDDEN_3)},
+            [BACK] = {NAME(product_BACK_1), NAME(product_BACK_2), NAME(product_BACK_3)},
+            [ADD] = {NAME(product_ADD_1), NAME(product_ADD_2), NAME(product_ADD_3)},
+        },
+    .layer = NAME(layer),
+    .activate_all = NAME(activate_all),
+    .adam = NAME(adam),
+};
+
+#undef KERNEL
+#undef INLINE
+#undef LOAD
+#undef STORE
+#undef TILES
+#undef PRODUCT
+#undef PRODUCTS

@@ -1,0 +1,192 @@
+"""Perceptrons through the compiled kernels, as functions that autograd can differentiate.
+
+Only what is asked for is computed: the gradient of the states to learn probing states, of the
+parameters to improve a policy. Between the two passes the hidden layers lie in memory that is used
+again: fresh memory costs a page fault every 4 KB.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from litmus.native.library import PopulationCall, Shape, find_library
+
+Rows = Tensor | tuple[Tensor, ...]
+"""Flat parameters of policies: [B, P], or B times [P] wherever they lie."""
+
+ASKED_AT_ONCE = 64
+"""Policies whose hidden layers are in memory together, where no gradient needs all of them."""
+
+KEPT_FLOATS = 16 * 2**20
+"""Memory larger than this is not kept for the next call."""
+
+Pointers = ctypes.Array[ctypes.c_void_p]
+Places = ctypes.Array[ctypes.c_int64]
+
+
+@dataclass(frozen=True)
+class MlpShape:
+    layer_sizes: tuple[tuple[int, int], ...]  # (inputs, outputs)
+    activation: Literal["tanh", "relu"]
+
+
+def can_evaluate(*tensors: Tensor) -> bool:
+    """Whether the kernels are there, and made for these tensors."""
+    return (
+        find_library() is not None
+        and not torch._C._are_functorch_transforms_active()
+        and all(
+            tensor.device.type == "cpu" and tensor.dtype == torch.float32 and len(tensor) > 0
+            for tensor in tensors
+        )
+    )
+
+
+def evaluate_population(shape: MlpShape, rows: Rows, states: Tensor) -> Tensor:
+    """Raw outputs [B, K, A] of policies in states [K, D]; rows that are a tensor get a gradient."""
+    if _wants_gradient(states, *((rows,) if isinstance(rows, Tensor) else ())):
+        outputs: Tensor = _EvaluatePopulation.apply(shape, rows, states)  # type: ignore[no-untyped-call]
+        return outputs
+    pieces = [
+        _start_population(shape, rows[start : start + ASKED_AT_ONCE], states).forward()
+        for start in range(0, len(rows), ASKED_AT_ONCE)
+    ]
+    return torch.cat(pieces) if len(pieces) > 1 else pieces[0]
+
+
+def use_threads(count: int | None) -> None:
+    """Threads that the kernels share their work between; None: as many as torch uses."""
+    global _threads
+    _threads = count
+
+
+def count_threads() -> int:
+    return torch.get_num_threads() if _threads is None else _threads
+
+
+_threads: int | None = None
+
+
+def _wants_gradient(*tensors: Tensor) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+class _EvaluatePopulation(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, shape: MlpShape, rows: Rows, states: Tensor) -> Tensor:
+        ctx.call = _start_population(shape, rows, states)
+        # Saved so that torch notices if somebody changes them before the backward pass.
+        ctx.save_for_backward(states, *(rows if isinstance(rows, tuple) else (rows,)))
+        return ctx.call.forward(keep=True)  # type: ignore[no-any-return]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        states, *rows = ctx.saved_tensors
+        _, needs_rows, needs_states = ctx.needs_input_grad
+        into_rows = torch.empty_like(rows[0], memory_format=_DENSE) if needs_rows else None
+        into_states = torch.empty_like(states, memory_format=_DENSE) if needs_states else None
+        ctx.call.backward(gradients[0], into_states, into_rows)
+        return None, into_rows, into_states
+
+
+_DENSE = torch.contiguous_format
+
+
+def _start_population(shape: MlpShape, rows: Rows, states: Tensor) -> _Call:
+    count = len(rows)
+    if isinstance(rows, Tensor):
+        rows = rows.contiguous()
+        start, row_bytes = rows.data_ptr(), 4 * rows.shape[1]
+        pointers = [start + number * row_bytes for number in range(count)]
+    else:
+        rows = tuple(row.contiguous() for row in rows)
+        pointers = [row.data_ptr() for row in rows]
+    return _Call(shape, (ctypes.c_void_p * count)(*pointers), find_flat_places(shape), states, rows)
+
+
+@lru_cache(maxsize=64)
+def find_flat_places(shape: MlpShape) -> Places:
+    """Where weights and bias of each layer begin in flat parameters."""
+    sizes = [size for inputs, outputs in shape.layer_sizes for size in (inputs * outputs, outputs)]
+    return (ctypes.c_int64 * len(sizes))(*accumulate(sizes[:-1], initial=0))
+
+
+@lru_cache(maxsize=64)
+def describe_shape(shape: MlpShape) -> Shape:
+    return Shape.of(shape.layer_sizes, shape.activation)
+
+
+class _Call:
+    """One call of the kernels: what it points to, and the memory between its two passes."""
+
+    def __init__(
+        self, shape: MlpShape, pointers: Pointers, places: Places, states: Tensor, owners: Rows
+    ) -> None:
+        library = find_library()
+        assert library is not None
+        self.library, self.outputs_size = library, shape.layer_sizes[-1][1]
+        self.states = states.contiguous()
+        self.owners = owners  # kept alive for as long as they are pointed to
+        self.call = PopulationCall(
+            describe_shape(shape),
+            len(pointers),
+            len(states),
+            pointers,
+            places,
+            self.states.data_ptr(),
+            None,
+            count_threads(),
+        )
+        self.memory: Tensor | None = None
+
+    def forward(self, keep: bool = False) -> Tensor:  # [B, K, A]
+        """`keep`: a backward pass will follow."""
+        outputs = torch.empty(self.call.policies, self.call.states, self.outputs_size)
+        self.memory = _take_memory(self.library.memory_size(self.call, keep))
+        self.call.memory = self.memory.data_ptr()
+        self.library.forward(self.call, outputs.data_ptr())
+        if not keep:
+            self._give_back()
+        return outputs
+
+    def backward(
+        self, gradient: Tensor, into_states: Tensor | None, into_params: Tensor | None
+    ) -> None:
+        """From the gradient of the outputs [B, K, A]."""
+        if self.memory is None:  # for the second time: the hidden layers were used up
+            self.forward(keep=True)
+        gradient = gradient.contiguous()
+        self.library.backward(
+            self.call,
+            gradient.data_ptr(),
+            None if into_states is None else into_states.data_ptr(),
+            None if into_params is None else into_params.data_ptr(),
+        )
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self.memory is not None and self.memory.numel() <= KEPT_FLOATS:
+            _SPARE.append(self.memory)
+        self.memory = None
+
+
+_SPARE: list[Tensor] = []
+"""Memory that nobody uses now: in training one or two pieces, large enough for every call."""
+
+
+def _take_memory(floats: int) -> Tensor:
+    for number, memory in enumerate(_SPARE):
+        if memory.numel() >= floats:
+            del _SPARE[number]
+            return memory
+    _SPARE.clear()  # all too small: larger ones will take their place
+    return torch.empty(floats)
