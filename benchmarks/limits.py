@@ -46,14 +46,17 @@ def record_episode(
     """Run an episode and keep what the policy did."""
     controls = []
 
-    class Recorder(ActingPolicy):
+    normalizer = Normalizer.identity(architecture.state_shape)
+    policy = ActingPolicy(architecture, flat_params, normalizer, np.random.default_rng(seed))
+
+    class Recorder:
         def act(self, observation: np.ndarray) -> np.ndarray:
-            controls.append(super().act(observation).copy())
+            controls.append(policy.act(observation).copy())
             return controls[-1]
 
-    normalizer = Normalizer.identity(architecture.state_shape)
-    generator = np.random.default_rng(seed)
-    task.run_episode(Recorder(architecture, flat_params, normalizer, generator), seed)
+        action_parameters = policy.action_parameters
+
+    task.run_episode(Recorder(), seed)
     return Recording(seed, np.array(controls, dtype=np.float64))
 
 

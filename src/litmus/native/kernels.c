@@ -71,10 +71,12 @@ static const litmus_kernels *find_kernels(int64_t lanes) {
 #endif
 
 const litmus_kernels *litmus_chosen = NULL;
+const litmus_kernels *litmus_light = NULL;
 
 int64_t litmus_interface(void) { return LITMUS_INTERFACE; }
 
 int64_t litmus_choose_kernels(int64_t lanes) {
     litmus_chosen = find_kernels(lanes);
+    litmus_light = find_kernels(lanes < 8 ? lanes : 8);
     return litmus_chosen ? litmus_chosen->lanes : 0;
 }

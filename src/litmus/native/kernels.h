@@ -35,7 +35,11 @@ typedef struct {
                  float *means, float *squares);
 } litmus_kernels;
 
-/* By litmus_choose_kernels. */
+/* By litmus_choose_kernels: the widest, for long stretches of arithmetic. */
 extern const litmus_kernels *litmus_chosen;
+
+/* For a little arithmetic between other work: never AVX-512, after which a processor runs everything
+   slower for a while. A few microseconds of it in each step of a simulation cost twenty. */
+extern const litmus_kernels *litmus_light;
 
 #endif

@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_float, c_int, c_int64, c_uint64, c_void_p
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 INTERFACE = 1
 """Of the library that this file can call."""
@@ -86,6 +90,14 @@ class Actor(ctypes.Structure):
         ("scratch", c_void_p),
         ("outputs", c_void_p),
     )
+
+
+class CompiledActor(NamedTuple):
+    """A policy of raw observations, in the hands of the kernels."""
+
+    actor: Actor
+    mean: NDArray[np.float64]  # [D]
+    inverse_std: NDArray[np.float64]  # [D]
 
 
 class Health(ctypes.Structure):

@@ -339,14 +339,14 @@ void litmus_act(const litmus_actor *actor, const float *inputs) {
         int64_t in = shape->widths[layer], out = shape->widths[layer + 1];
         int is_last = layer + 1 == shape->layers;
         float *y = is_last ? actor->outputs : halves[layer % 2];
-        litmus_chosen->layer(in, out, params, params + in * out, inputs, y);
-        if (!is_last) litmus_chosen->activate_all(shape->activation, out, y);
+        litmus_light->layer(in, out, params, params + in * out, inputs, y);
+        if (!is_last) litmus_light->activate_all(shape->activation, out, y);
         params += out * (in + 1);
         inputs = y;
     }
     if (!actor->center) return;
     int64_t actions = shape->widths[shape->layers];
-    litmus_chosen->activate_all(LITMUS_TANH, actions, actor->outputs);
+    litmus_light->activate_all(LITMUS_TANH, actions, actor->outputs);
     for (int64_t n = 0; n < actions; n++)
         actor->outputs[n] = actor->outputs[n] * actor->half_range[n] + actor->center[n];
 }

@@ -15,8 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litmus.errors import BadInput
+from litmus.native.library import find_library
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Forward
+from litmus.policies.compiled_mlp import CompiledMlp
 
 if TYPE_CHECKING:
     import torch
@@ -60,7 +62,10 @@ class MlpArchitecture:
         return MlpNetwork(self)
 
     def make_numpy_forward(self, flat_params: NDArray[np.float32]) -> Forward:
-        return NumpyMlp(self, flat_params)
+        library = find_library()
+        if library is None:
+            return NumpyMlp(self, flat_params)
+        return CompiledMlp(library, self, flat_params)
 
     def population_actions(
         self, flat_params: Rows, states: torch.Tensor

@@ -87,25 +87,33 @@ class Board:
         finally:
             fcntl.lockf(self.descriptor, fcntl.LOCK_UN)
 
-    def claim(self, worker: int) -> int | None:
-        """Take the queued job that has waited longest."""
+    def claim(self, worker: int, done: int | None = None) -> tuple[int | None, bool]:
+        """Give back the job that is done, if any, and take the one that has waited longest.
+
+        Also says whether the former was the last of its request: only then is the pool woken.
+        """
         with self.lock():
+            is_last = False
+            if done is not None:
+                self.state[done] = DONE
+                mates = self.state[self.slot == self.slot[done]]
+                is_last = not ((mates == QUEUED) | (mates == CLAIMED)).any()
             queued = np.flatnonzero(self.state == QUEUED)
             if not len(queued):
-                return None
+                return None, is_last
             job = int(queued[np.argmin(self.ticket[queued])])
             self.worker[job] = worker
             self.state[job] = CLAIMED
-            return job
+            return job, is_last
 
     def write_result(self, job: int, episode: Episode) -> None:
+        """To be read when the job is given back."""
         self.return_[job] = episode.return_
         self.training_return[job] = episode.training_return
         self.steps[job] = episode.steps
         self.count[job] = episode.moments.count
         self.moment_mean[job] = episode.moments.mean
         self.moment_squared[job] = episode.moments.squared_deviations
-        self.state[job] = DONE
 
     def read_result(self, job: int) -> Episode:
         moments = Moments(

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from litmus.native.library import CompiledActor
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, Forward
+from litmus.policies.compiled_mlp import CompiledMlp
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
 from litmus.seeding import make_generator, perturb
@@ -44,6 +46,13 @@ class ActingPolicy:
         self._centered = np.empty(shape, dtype=np.float64)
         self._normalized = np.empty(shape, dtype=np.float32)
         self._generator = generator
+
+    @property
+    def compiled(self) -> CompiledActor | None:
+        """The same policy for a loop that is compiled too."""
+        if not isinstance(self._forward, CompiledMlp) or not self._forward.squashes:
+            return None
+        return CompiledActor(self._forward.actor, self._mean.ravel(), self._inverse_std.ravel())
 
     def act(self, observation: FloatArray) -> Any:
         np.subtract(observation, self._mean, out=self._centered)

@@ -51,8 +51,12 @@ def main() -> None:
 
 def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, done: int) -> None:
     """Run jobs until the pool closes `wake`."""
+    finished: int | None = None
     while True:
-        job = board.claim(worker)
+        job, is_last = board.claim(worker, finished)
+        finished = None
+        if is_last:
+            os.write(done, b"\n")
         if job is None:
             if not os.read(wake, 4096):
                 return
@@ -67,7 +71,7 @@ def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, don
             (),
         )
         board.write_result(job, run_request_episode(task, setting, request, index))
-        os.write(done, b"\n")
+        finished = job
 
 
 def _read_line(descriptor: int) -> bytes:

@@ -8,6 +8,7 @@ terminations are tested equal, bit for bit, to the environment's own `step`.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,8 @@ from gymnasium.envs.mujoco import (
 from gymnasium.wrappers import OrderEnforcing, TimeLimit
 from numpy.typing import NDArray
 
+from litmus.native.library import Body as CompiledBody
+from litmus.native.library import CompiledActor, Health, find_library
 from litmus.tasks.base import Episode, Moments, RolloutPolicy
 
 Floats = NDArray[np.float64]
@@ -89,6 +92,15 @@ def find_body(environment: gymnasium.Env[Any, Any]) -> Body | None:
     return body if getattr(bare, "_terminate_when_unhealthy", True) else None
 
 
+def _find_step() -> int | None:
+    """The address of MuJoCo's own `mj_step`, in the library that its Python module is linked to."""
+    try:
+        library = ctypes.CDLL(mujoco._functions.__file__)
+        return ctypes.cast(library.mj_step, ctypes.c_void_p).value
+    except (AttributeError, OSError):
+        return None
+
+
 class LeanLoop:
     """Runs episodes of one environment; its arrays are used again for each."""
 
@@ -109,10 +121,16 @@ class LeanLoop:
         self.x: Floats = np.empty(self.limit + 1)
         self.positions, self.velocities, self.control = data.qpos, data.qvel, data.ctrl
         self.seen_positions = data.qpos[body.skipped :]
+        self.normalized = np.empty(size, dtype=np.float32)
+        self.compiled = self._describe_to_kernels()
 
     def run_episode(self, policy: RolloutPolicy, seed: int, remove_survival_bonus: bool) -> Episode:
         self.environment.reset(seed=seed)
-        steps, fell = self._simulate(policy.act)
+        actor = getattr(policy, "compiled", None)
+        if actor is None or self.compiled is None:
+            steps, fell = self._simulate(policy.act)
+        else:
+            steps, fell = self._simulate_compiled(actor)
         rewards, bonuses = self._reward(steps, fell)
         return_ = sum(rewards)
         bonus = sum(bonuses) if remove_survival_bonus else 0.0
@@ -142,6 +160,47 @@ class LeanLoop:
             if is_healthy is not None and not is_healthy(bare, positions, velocities):
                 return t + 1, True
         return self.limit, False
+
+    def _simulate_compiled(self, policy: CompiledActor) -> tuple[int, bool]:
+        """`_simulate` in one call."""
+        library = find_library()
+        assert library is not None
+        mean, inverse_std = policy.mean.ctypes.data, policy.inverse_std.ctypes.data
+        steps = library.run_episode(self.compiled, policy.actor, mean, inverse_std)
+        return abs(steps), steps < 0
+
+    def _describe_to_kernels(self) -> CompiledBody | None:
+        step, bare, body = _find_step(), self.bare, self.body
+        if find_library() is None or step is None:
+            return None
+        model, data = bare.model, bare.data
+        checks_state = body.is_healthy is _is_hopper_healthy
+        health = Health()
+        if body.is_healthy is not None:
+            health.checks_posture, health.checks_state = True, checks_state
+            health.z[:], health.angle[:] = bare._healthy_z_range, bare._healthy_angle_range
+        if checks_state:
+            health.state[:] = bare._healthy_state_range
+        return CompiledBody(
+            step,
+            model._address,
+            data._address,
+            data.qpos.ctypes.data,
+            data.qvel.ctypes.data,
+            data.ctrl.ctypes.data,
+            model.nq,
+            model.nv,
+            model.nu,
+            bare.frame_skip,
+            self.limit,
+            body.skipped,
+            VELOCITY_BOUND if body.clips_velocity else np.inf,
+            health,
+            self.observations.ctypes.data,
+            self.actions.ctypes.data,
+            self.x.ctypes.data,
+            self.normalized.ctypes.data,
+        )
 
     def _reward(self, steps: int, fell: bool) -> tuple[list[float], list[float]]:
         """Rewards and survival bonuses, in the environment's own order of operations."""
