@@ -29,6 +29,9 @@ check: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/pytest --durations=10
+	# And what the compiled kernels do elsewhere, without them.
+	LITMUS_NATIVE=0 $(BIN)/pytest tests/unit/policies tests/unit/tasks tests/unit/algorithms \
+	  tests/learning tests/contract/test_resume.py
 
 bench: setup
 	$(BIN)/python -m benchmarks

@@ -7,10 +7,8 @@ import pytest
 import torch
 from toys import ConvArchitecture
 
-from litmus.native.perceptrons import MlpShape
 from litmus.policies.actions import ActionHead
-from litmus.policies.mlp import MlpArchitecture
-from litmus.policies.mlp_population import evaluate_perceptrons, evaluate_under_autograd
+from litmus.policies.mlp import MlpArchitecture, NumpyMlp
 from litmus.policies.policy import Policy
 from litmus.policies.population import Population, evaluate_modules, flatten, load_flat, unflatten
 from litmus.tasks.base import ContinuousActions, DiscreteActions
@@ -90,11 +88,13 @@ def test_gradients_of_the_fast_path_equal_those_through_any_module(
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("head", HEADS)
-def test_the_workers_numpy_pass_equals_the_torch_module(head: str, shape: str) -> None:
+@pytest.mark.parametrize("make_forward", [MlpArchitecture.make_numpy_forward, NumpyMlp])
+def test_the_workers_pass_equals_the_torch_module(head: str, shape: str, make_forward) -> None:
+    """The compiled one, where there is one, and numpy's."""
     architecture = make(head, shape)
     flat, states = sample(architecture, policies=1)
     expected = answer_one_by_one(architecture, flat, states)[0].numpy()
-    forward = architecture.make_numpy_forward(flat[0].numpy())
+    forward = make_forward(architecture, flat[0].numpy())
     np.testing.assert_allclose(forward(states.numpy().copy()), expected, rtol=1e-4, atol=1e-5)
     one_by_one = [np.array(forward(state)) for state in states.numpy()]
     np.testing.assert_allclose(one_by_one, expected, rtol=1e-4, atol=1e-5)
@@ -153,15 +153,15 @@ def test_a_policy_is_the_same_after_saving_and_loading(head: str, tmp_path) -> N
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("head", HEADS)
 def test_a_population_learns_as_its_modules_do(head: str, shape: str) -> None:
-    """The gradients that are written out by hand, of parameters and of states."""
+    """Gradients of parameters and of states."""
     architecture = make(head, shape)
     flat, states = sample(architecture)
     results = []
-    for by_hand in (True, False):
+    for at_once in (True, False):
         theta, probes = flat.clone().requires_grad_(), states.clone().requires_grad_()
         answers = (
             Population(architecture, theta).actions(probes)
-            if by_hand
+            if at_once
             else evaluate_modules(architecture, theta, probes)
         )
         weights = torch.linspace(-1, 1, answers.numel()).view(answers.shape)
@@ -197,23 +197,6 @@ def test_a_lone_policy_in_many_states_is_the_same_policy() -> None:
         results.append((answers.detach(), *gradients))
     for expected, actual in zip(*results, strict=True):
         torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
-def test_gradients_by_hand_are_those_of_autograd(activation: str) -> None:
-    """The CPU's way against the GPU's, both run here."""
-    shape = MlpShape(((3, 6), (6, 5), (5, 2)), activation)
-    generator = torch.Generator().manual_seed(0)
-    flat = torch.randn(4, 3 * 6 + 6 + 6 * 5 + 5 + 5 * 2 + 2, generator=generator)
-    states = torch.randn(7, 3, generator=generator)
-    results = []
-    for evaluate in (evaluate_perceptrons, evaluate_under_autograd):
-        theta, asked = flat.clone().requires_grad_(), states.clone().requires_grad_()
-        outputs = evaluate(shape, theta, asked)
-        gradients = torch.autograd.grad(outputs.square().sum(), (theta, asked))
-        results.append((outputs.detach(), *gradients))
-    for by_hand, by_autograd in zip(*results, strict=True):
-        torch.testing.assert_close(by_hand, by_autograd, rtol=1e-4, atol=1e-4)
 
 
 def gradient_of(architecture, flat: torch.Tensor, states: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+from litmus.native.library import find_library
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
@@ -47,6 +48,39 @@ def test_an_episode_is_the_environments_own_bit_for_bit(
         np.testing.assert_array_equal(
             lean.moments.squared_deviations, plain.moments.squared_deviations
         )
+
+
+class Uncompiled:
+    """A policy that only Python can ask."""
+
+    def __init__(self, policy: ActingPolicy) -> None:
+        self.act, self.action_parameters = policy.act, policy.action_parameters
+
+
+@pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
+@pytest.mark.parametrize("environment_id", LEAN)
+def test_the_compiled_loop_is_the_python_loop_bit_for_bit(environment_id: str) -> None:
+    task = ControlTask(environment_id)
+    for seed, scale in ((0, 0.02), (1, 1.0)):
+        policy = make_policy(task, scale, seed)
+        assert policy.compiled is not None
+        assert task._lean_loop.compiled is not None
+        compiled = task.run_episode(policy, seed)
+        interpreted = task.run_episode(Uncompiled(policy), seed)
+        assert compiled.return_ == interpreted.return_
+        assert compiled.steps == interpreted.steps
+        np.testing.assert_array_equal(compiled.moments.mean, interpreted.moments.mean)
+
+
+@pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
+def test_a_policy_that_draws_its_actions_is_left_to_python() -> None:
+    task = ControlTask("Swimmer-v5")
+    architecture = MlpArchitecture(task.state_shape, ActionHead("gaussian", task.actions), (8,))
+    flat_params = np.zeros(architecture.num_params, np.float32)
+    normalizer = Normalizer.identity(task.state_shape)
+    policy = ActingPolicy(architecture, flat_params, normalizer, np.random.default_rng(0))
+    assert policy.compiled is None
+    assert task.run_episode(policy, 0).steps == 1000
 
 
 @pytest.mark.parametrize("environment_id", LEAN)

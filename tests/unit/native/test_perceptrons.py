@@ -1,0 +1,192 @@
+"""Networks through the compiled kernels must be the networks that torch computes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from litmus.native.library import MOST_LANES, Library, find_library
+from litmus.native.perceptrons import MlpShape, evaluate_population, use_threads
+from litmus.policies.mlp_population import evaluate_under_autograd
+
+pytestmark = pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
+
+LANES = (8, 16)  # AVX2 and AVX-512
+
+
+@pytest.fixture(params=LANES)
+def lanes(request: pytest.FixtureRequest) -> Iterator[int]:
+    """Each set of kernels that this processor can run."""
+    library = kernels()
+    if library.choose_kernels(request.param) != request.param:
+        library.choose_kernels(MOST_LANES)
+        pytest.skip(f"this processor has no vectors of {request.param} floats")
+    yield request.param
+    library.choose_kernels(MOST_LANES)
+
+
+def kernels() -> Library:
+    library = find_library()
+    assert library is not None
+    return library
+
+
+def sample(shape: MlpShape, policies: int, states: int, seed: int = 0):
+    generator = torch.Generator().manual_seed(seed)
+    size = sum(outputs * (inputs + 1) for inputs, outputs in shape.layer_sizes)
+    flat = torch.randn(policies, size, generator=generator) * 0.3
+    return flat, torch.randn(states, shape.layer_sizes[0][0], generator=generator)
+
+
+def learn(evaluate, shape: MlpShape, flat: torch.Tensor, states: torch.Tensor):
+    """Outputs, and gradients of some number that depends on each of them in its own way."""
+    theta, asked = flat.clone().requires_grad_(), states.clone().requires_grad_()
+    outputs = evaluate(shape, theta, asked)
+    weights = torch.linspace(-1, 1, outputs.numel()).view_as(outputs)
+    return outputs.detach(), *torch.autograd.grad((outputs * weights).sum(), (theta, asked))
+
+
+def assert_same(found, expected) -> None:
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5 * float(other.abs().max()))
+
+
+@pytest.mark.parametrize(
+    ("widths", "policies", "states"),
+    [
+        ((8, 256, 256, 2), 16, 200),  # the paper's
+        ((17, 64, 64, 6), 3, 200),
+        ((376, 40, 17), 2, 48),  # many inputs: Humanoid
+        ((5, 3), 4, 33),  # no hidden layer
+        ((1, 1, 1), 1, 1),
+        ((3, 300, 2), 2, 1000),
+        ((4, 9, 9, 9, 9, 1), 5, 15),
+    ],
+)
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_outputs_and_gradients_are_torchs(widths, policies, states, activation, lanes) -> None:
+    shape = MlpShape(tuple(pairwise(widths)), activation)
+    flat, asked = sample(shape, policies, states)
+    assert_same(
+        learn(evaluate_population, shape, flat, asked),
+        learn(evaluate_under_autograd, shape, flat, asked),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    widths=st.lists(st.integers(1, 40), min_size=2, max_size=5),
+    policies=st.integers(1, 5),
+    states=st.integers(1, 120),
+    activation=st.sampled_from(["tanh", "relu"]),
+    lanes=st.sampled_from(LANES),
+    seed=st.integers(0, 100),
+)
+def test_any_shape_gives_what_torch_gives(
+    widths, policies, states, activation, lanes, seed
+) -> None:
+    """Sizes that fill no vector, no tile, no panel."""
+    shape = MlpShape(tuple(pairwise(widths)), activation)
+    flat, asked = sample(shape, policies, states, seed)
+    kernels().choose_kernels(lanes)
+    try:
+        found = learn(evaluate_population, shape, flat, asked)
+    finally:
+        kernels().choose_kernels(MOST_LANES)
+    assert_same(found, learn(evaluate_under_autograd, shape, flat, asked))
+
+
+SMALL = MlpShape(((3, 40), (40, 20), (20, 2)), "tanh")
+
+
+@pytest.mark.parametrize("threads", [2, 3, 8])
+def test_the_number_of_threads_does_not_change_a_bit(threads: int, lanes) -> None:
+    flat, asked = sample(SMALL, policies=7, states=100)
+    results = []
+    for count in (1, threads):
+        use_threads(count)
+        try:
+            results.append(learn(evaluate_population, SMALL, flat, asked))
+        finally:
+            use_threads(None)
+    assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
+
+
+def test_rows_that_lie_apart_are_read_where_they_lie() -> None:
+    flat, asked = sample(SMALL, policies=5, states=30)
+    apart = tuple(row.clone() for row in flat.flip(0)[:3])
+    found = evaluate_population(SMALL, apart, asked)
+    assert torch.equal(found, evaluate_population(SMALL, flat.flip(0)[:3], asked))
+
+
+def test_more_policies_than_are_asked_at_once() -> None:
+    flat, asked = sample(SMALL, policies=150, states=4)
+    found = evaluate_population(SMALL, flat, asked)
+    torch.testing.assert_close(found, evaluate_under_autograd(SMALL, flat, asked))
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_what_is_not_finite_is_not_hidden(activation: str, lanes) -> None:
+    """A diverged policy must be seen to have diverged."""
+    shape = MlpShape(((2, 20), (20, 1)), activation)
+    flat, asked = sample(shape, policies=3, states=20)
+    flat[1, 5] = float("nan")
+    asked[7, 0] = float("nan")
+    asked[8, 1] = float("inf")
+    found = evaluate_population(shape, flat, asked)
+    expected = evaluate_under_autograd(shape, flat, asked)
+    torch.testing.assert_close(found, expected, equal_nan=True)
+    assert found[0].isfinite().sum() >= 18
+    assert found[1].isnan().all()
+
+
+def test_tanh_is_accurate_from_the_smallest_to_the_largest_numbers(lanes) -> None:
+    identity = MlpShape(((1, 1), (1, 1)), "tanh")
+    flat = torch.tensor([[1.0, 0.0, 1.0, 0.0]])
+    positive = torch.logspace(-38, 38, 20_001, dtype=torch.float64).float()
+    x = torch.cat([-positive.flip(0), torch.zeros(1), positive]).unsqueeze(1)
+    found = evaluate_population(identity, flat, x)[0].double()
+    expected = x.double().tanh()
+    assert (found.abs() <= 1).all()
+    normal = expected.abs() > 1e-37
+    assert ((found - expected).abs() / expected.abs())[normal].max() < 6e-7
+    assert (found - expected).abs().max() < 4e-7
+
+
+def test_a_forked_process_starts_its_own_threads() -> None:
+    flat, asked = sample(SMALL, policies=7, states=100)
+    use_threads(3)
+    try:
+        expected = evaluate_population(SMALL, flat, asked)
+        child = os.fork()
+        if child == 0:
+            same = torch.equal(evaluate_population(SMALL, flat, asked), expected)
+            os._exit(0 if same else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        use_threads(None)
+
+
+def test_transforms_of_torch_func_go_through_torch() -> None:
+    """An ensemble, or a Jacobian, of a population."""
+    from litmus.policies.mlp_population import evaluate_perceptrons
+
+    flat, asked = sample(SMALL, policies=2, states=3)
+    jacobian = torch.func.jacrev(lambda x: evaluate_perceptrons(SMALL, flat, x))(asked)
+    assert jacobian.shape == (2, 3, 2, 3, 3)
+    assert jacobian.abs().sum() > 0
+
+
+def test_states_that_are_not_contiguous_are_read_in_their_own_order() -> None:
+    flat, asked = sample(SMALL, policies=2, states=30)
+    wide = torch.stack([asked, torch.full_like(asked, np.nan)], dim=2)
+    assert torch.equal(
+        evaluate_population(SMALL, flat, wide[:, :, 0]), evaluate_population(SMALL, flat, asked)
+    )
