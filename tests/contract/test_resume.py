@@ -540,3 +540,16 @@ def test_an_error_while_training_leaves_the_run_to_others(tmp_path: Path) -> Non
         train_tiny(tmp_path / "run", task="toys:ToyRaisingWalk-v0")
     with pytest.raises(RunFailed):
         litmus.resume(tmp_path / "run", quiet=True)
+
+
+def test_a_run_that_goes_on_with_other_kernels_says_so(stopped: Path, run_litmus) -> None:
+    """And goes on: only the last bits are at stake."""
+    provenance = json.loads((stopped / "provenance.json").read_text())
+    began = provenance["hardware"]["kernels"]
+    done = run_litmus("resume", stopped, env={"LITMUS_NATIVE": "0"})
+    assert done.returncode == 0
+    assert ("began with" in done.stderr) == (began is not None)
+
+
+def test_a_run_that_goes_on_with_the_same_kernels_says_nothing(stopped: Path, run_litmus) -> None:
+    assert "began with" not in run_litmus("resume", stopped).stderr

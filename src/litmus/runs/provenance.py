@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from litmus.native.library import find_library
+
 PACKAGES = ("litmus-rl", "torch", "gymnasium", "mujoco", "numpy", "safetensors")
 
 
@@ -25,6 +27,7 @@ def describe_process() -> dict[str, Any]:
             "processor": _find_processor(),
             "cores": os.cpu_count(),
             "gpu": _find_gpu(),
+            "kernels": find_kernels(),
         },
     }
 
@@ -68,6 +71,12 @@ def _find_processor() -> str:
     except OSError:
         pass
     return platform.processor()
+
+
+def find_kernels() -> str | None:
+    """The instruction set of the compiled kernels in use."""
+    library = find_library()
+    return None if library is None else {8: "AVX2", 16: "AVX-512"}[library.lanes]
 
 
 def _find_gpu() -> str | None:

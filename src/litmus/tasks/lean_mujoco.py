@@ -132,8 +132,8 @@ class LeanLoop:
         else:
             steps, fell = self._simulate_compiled(actor)
         rewards, bonuses = self._reward(steps, fell)
-        return_ = sum(rewards)
-        bonus = sum(bonuses) if remove_survival_bonus else 0.0
+        return_ = _add_up(rewards)
+        bonus = _add_up(bonuses) if remove_survival_bonus else 0.0
         moments = Moments.of(self.observations[:steps])
         return Episode(return_, return_ - bonus, steps, moments)
 
@@ -202,14 +202,19 @@ class LeanLoop:
             self.normalized.ctypes.data,
         )
 
-    def _reward(self, steps: int, fell: bool) -> tuple[list[float], list[float]]:
+    def _reward(self, steps: int, fell: bool) -> tuple[Floats, Floats]:
         """Rewards and survival bonuses, in the environment's own order of operations."""
         bare, x = self.bare, self.x[: steps + 1]
         forward = bare._forward_reward_weight * ((x[1:] - x[:-1]) / bare.dt)
         costs = bare._ctrl_cost_weight * np.square(self.actions[:steps]).sum(axis=1)
         if self.body.is_healthy is None:
-            return (forward - costs).tolist(), []
+            return forward - costs, np.zeros(0)
         bonuses = np.full(steps, float(bare._healthy_reward))
         if fell and not self.body.pays_when_fallen:
             bonuses[-1] = 0.0
-        return (forward + bonuses - costs).tolist(), bonuses.tolist()
+        return forward + bonuses - costs, bonuses
+
+
+def _add_up(rewards: Floats) -> float:
+    """One after the other, as they are paid; `sum`, from Python 3.12 on, rounds otherwise."""
+    return float(np.cumsum(rewards)[-1]) if len(rewards) else 0.0

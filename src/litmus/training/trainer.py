@@ -27,7 +27,7 @@ from litmus.rollouts.make import make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
 from litmus.runs.directory import Run, write_provenance
 from litmus.runs.metrics import MetricsFile
-from litmus.runs.provenance import describe_process
+from litmus.runs.provenance import describe_process, find_kernels
 from litmus.runs.snapshots import append_snapshot, cut_snapshots
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
@@ -105,12 +105,26 @@ class Trainer:
         self._latest_return: float | None = None
         if restored is not None:
             self._load(restored)
+            self._compare_kernels()
         self.metrics = MetricsFile(run.metrics_path)
         self.tensorboard = make_tensorboard(run, self.config, self.counters.steps)
         self._started = time.monotonic() - self.counters.wall_s
         self._checkpointed = time.monotonic()
         self._interrupt = InterruptFlag()
         write_provenance(run, describe_process())
+
+    def _compare_kernels(self) -> None:
+        """Say so where a resumed run will not do to the last bit what it would have done."""
+        try:
+            before = self.run.provenance["hardware"]["kernels"]
+        except (BadInput, KeyError, TypeError):
+            return
+        now = find_kernels()
+        if before != now:
+            self.display.note(
+                f"warning: this run began with {_name_kernels(before)} and goes on with "
+                f"{_name_kernels(now)}: its numbers will differ in their last bits"
+            )
 
     def train(self) -> None:
         """Train until the steps are reached; raises Interrupted on Ctrl-C, resumable."""
@@ -345,3 +359,7 @@ class Trainer:
                 **saved["evaluation"],
             )
             self._submit_evaluation(self._evaluation)
+
+
+def _name_kernels(instructions: str | None) -> str:
+    return "no compiled kernels" if instructions is None else f"{instructions} kernels"
