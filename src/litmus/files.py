@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from litmus.errors import BadInput
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
+
+Module = TypeVar("Module", bound="nn.Module")
 
 
 def write_bytes(path: Path, data: bytes) -> None:
@@ -60,3 +62,30 @@ def write_tensors(
     )
     write_bytes(path, data)
     return data
+
+
+def load_module(path: Path, what: str, version: int, build: Callable[[Any], Module]) -> Module:
+    """Build a module from the JSON beside `path` and fill it with the tensors in `path`."""
+    import safetensors
+    from safetensors.torch import load_file
+
+    description = read_json(path.with_suffix(".json"))
+    if description.get("format") != version:
+        raise BadInput(f"{path}: {what} of format {description.get('format')}, not {version}")
+    try:
+        module = build(description)
+        module.load_state_dict(load_file(path))
+    except (KeyError, TypeError, RuntimeError, OSError, json.JSONDecodeError) as error:
+        raise BadInput(f"{path} is not {what} that fits its description: {error}") from error
+    except safetensors.SafetensorError as error:
+        raise BadInput(f"{path} is damaged: {error}") from error
+    return module
+
+
+def take_prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Those whose names begin with `prefix`, under the rest of their names."""
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }

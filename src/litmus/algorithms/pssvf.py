@@ -33,6 +33,7 @@ from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
+from litmus.files import take_prefixed
 from litmus.native.perceptrons import use_threads
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
@@ -260,7 +261,7 @@ class Pssvf:
     def load_state_dict(self, state: Mapping[str, Tensor], history: Iterable[Round]) -> None:
         with torch.no_grad():
             self.theta.copy_(state["theta"])
-        self._evaluator.load_state_dict(_strip("evaluator.", state))
+        self._evaluator.load_state_dict(take_prefixed("evaluator.", state))
         _load_adam_state("theta_adam", self.theta_optimizer, state)
         _load_adam_state("evaluator_adam", self.evaluator_optimizer, state)
         normalizer = self.running_normalizer
@@ -320,12 +321,8 @@ def _adam_state(prefix: str, optimizer: torch.optim.Adam) -> dict[str, Tensor]:
 
 def _load_adam_state(prefix: str, optimizer: torch.optim.Adam, state: Mapping[str, Tensor]) -> None:
     by_parameter: dict[int, dict[str, Tensor]] = {}
-    for key, value in _strip(f"{prefix}.", state).items():
+    for key, value in take_prefixed(f"{prefix}.", state).items():
         number, _, name = key.partition(".")
         by_parameter.setdefault(int(number), {})[name] = value
     groups = optimizer.state_dict()["param_groups"]
     optimizer.load_state_dict({"state": by_parameter, "param_groups": groups})
-
-
-def _strip(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}

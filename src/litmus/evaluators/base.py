@@ -9,13 +9,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import safetensors
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from litmus.errors import BadInput
-from litmus.files import read_json, write_json, write_tensors
+from litmus.files import load_module, write_json, write_tensors
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
 from litmus.policies.population import Population
@@ -84,18 +81,12 @@ def build_evaluator(kind: str, options: dict[str, Any]) -> Evaluator:
 
 def load_evaluator(path: Path | str) -> Evaluator:
     """Read an evaluator that `Evaluator.save` wrote."""
-    path = Path(path)
-    description = read_json(path.with_suffix(".json"))
-    if description.get("format") != FORMAT:
-        raise BadInput(f"{path}: an evaluator of format {description.get('format')}, not {FORMAT}")
-    try:
-        evaluator = build_evaluator(description["kind"], description["options"])
-        evaluator.load_state_dict(load_file(path))
-    except (KeyError, TypeError, RuntimeError, OSError) as error:
-        raise BadInput(f"{path} is not an evaluator that fits its description: {error}") from error
-    except safetensors.SafetensorError as error:
-        raise BadInput(f"{path} is damaged: {error}") from error
-    return evaluator
+    return load_module(
+        Path(path),
+        "an evaluator",
+        FORMAT,
+        lambda description: build_evaluator(description["kind"], description["options"]),
+    )
 
 
 def denormalize(states: Tensor, mean: Tensor, std: Tensor) -> Tensor:  # [K, *state]

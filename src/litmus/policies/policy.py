@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import torch
-from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from litmus.errors import BadInput
-from litmus.files import read_json, write_json, write_tensors
+from litmus.files import load_module, write_json, write_tensors
 from litmus.policies.architecture import (
     Architecture,
     architecture_from_json,
@@ -73,23 +69,14 @@ class Policy(nn.Module):
 
     @staticmethod
     def load(path: Path | str) -> Policy:
-        path = Path(path)
-        description = read_json(path.with_suffix(".json"))
-        if description.get("format") != FORMAT:
-            raise BadInput(f"{path}: a policy of format {description.get('format')}, not {FORMAT}")
-        try:
+        """Read a policy that `save` wrote."""
+
+        def build(description: dict[str, Any]) -> Policy:
             architecture = architecture_from_json(description["architecture"])
-            policy = Policy(
-                architecture,
-                torch.zeros(architecture.num_params),
-                Normalizer.identity(architecture.state_shape),
-            )
-            policy.load_state_dict(load_file(path))
-        except (KeyError, TypeError, RuntimeError, OSError, json.JSONDecodeError) as error:
-            raise BadInput(f"{path} is not a policy that fits its description: {error}") from error
-        except safetensors.SafetensorError as error:
-            raise BadInput(f"{path} is damaged: {error}") from error
-        return policy
+            nothing = torch.zeros(architecture.num_params)
+            return Policy(architecture, nothing, Normalizer.identity(architecture.state_shape))
+
+        return load_module(Path(path), "a policy", FORMAT, build)
 
     @property
     def _dtype(self) -> torch.dtype:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from litmus.algorithms.base import Round
 from litmus.errors import BadInput
 from litmus.evaluators.base import Evaluator, build_evaluator
+from litmus.files import take_prefixed
 from litmus.policies.architecture import Architecture, architecture_from_json
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
@@ -97,10 +98,7 @@ def restore_evaluator(run: Run) -> Evaluator:
     if description is None:
         raise BadInput(f"{run.path} was trained by an algorithm that learns no evaluator")
     evaluator = build_evaluator(description["kind"], description["options"])
-    prefix = "algorithm.evaluator."
-    evaluator.load_state_dict(
-        {k.removeprefix(prefix): v for k, v in checkpoint.tensors.items() if k.startswith(prefix)}
-    )
+    evaluator.load_state_dict(take_prefixed("algorithm.evaluator.", checkpoint.tensors))
     return evaluator
 
 

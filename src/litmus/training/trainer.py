@@ -19,6 +19,7 @@ from torch import Tensor
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Progress
 from litmus.errors import BadInput, RunFailed
+from litmus.files import take_prefixed
 from litmus.policies.architecture import architecture_to_json
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
@@ -346,12 +347,7 @@ class Trainer:
         if evaluator is not None and evaluator.probing_states is not None:
             shape = tuple(evaluator.probing_states.shape)
             cut_snapshots(self.run.snapshots_path, self.counters.snapshots_taken, shape)
-        state = {
-            name.removeprefix("algorithm."): tensor
-            for name, tensor in tensors.items()
-            if name.startswith("algorithm.")
-        }
-        self.algorithm.load_state_dict(state, restored.history)
+        self.algorithm.load_state_dict(take_prefixed("algorithm.", tensors), restored.history)
         if saved["evaluation"] is not None:
             self._evaluation = Evaluation(
                 tensors["evaluation.flat_params"].numpy(),
