@@ -11,6 +11,7 @@ setup: $(VENV)/.installed
 # Versions come from constraints.txt.
 $(VENV)/.installed: pyproject.toml constraints.txt $(wildcard src/litmus/native/*.[ch])
 	$(PYTHON) -m venv $(VENV)
+	rm -f src/litmus/native/_kernels*.so  # an old one must not outlive a build that fails
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,report,tensorboard]'
 	touch $@
 
@@ -37,4 +38,4 @@ bench: setup
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) $(DEMO) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf src/litmus/native/_kernels*.so $(VENV) $(DEMO) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -17,7 +17,14 @@ from torch.optim import Adam
 
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
-from litmus.native.library import AdamCall, EvaluatorCall, Library, PopulationCall, find_library
+from litmus.native.library import (
+    MOST_LANES,
+    AdamCall,
+    EvaluatorCall,
+    Library,
+    PopulationCall,
+    find_library,
+)
 from litmus.native.perceptrons import MlpShape, count_threads, describe_shape, find_flat_places
 from litmus.policies.architecture import Architecture
 from litmus.policies.mlp import MlpArchitecture
@@ -43,9 +50,9 @@ class CompiledUpdates:
         self.rows = (ctypes.c_void_p * batch_size)()
         self.returns = np.zeros(batch_size, dtype=np.float32)
         self.weights = np.zeros(batch_size, dtype=np.float32)
-        self.gradient = torch.empty(sum(p.numel() for p in evaluator.parameters()))
-        self.theta_gradient = torch.empty_like(theta)
-        self._kept: list[object] = []  # what the calls point to
+        self._kept: list[Tensor] = []  # what the calls point to
+        self.gradient = self._reserve(sum(p.numel() for p in evaluator.parameters()))
+        self.theta_gradient = self._reserve(theta.numel())
         policy_shape = MlpShape(architecture.layer_sizes, architecture.activation)
         widths = (states.shape[0] * head.size, *evaluator.hidden, 1)
         head_shape = MlpShape(tuple(pairwise(widths)), "relu")
@@ -60,13 +67,14 @@ class CompiledUpdates:
             center=self._point_to(torch.from_numpy(head.center)),
             half_range=self._point_to(torch.from_numpy(head.half_range)),
             head=PopulationCall(describe_shape(head_shape), 1, batch_size),
-            answers=self._point_to(torch.empty(batch_size * widths[0] + 16)),
-            slopes=self._point_to(torch.empty(batch_size * widths[0])),
-            values=self._point_to(torch.empty(batch_size)),
-            values_gradient=self._point_to(torch.empty(batch_size)),
+            answers=self._reserve(batch_size * widths[0] + MOST_LANES),
+            slopes=self._reserve(batch_size * widths[0]),
+            values=self._reserve(batch_size),
+            values_gradient=self._reserve(batch_size),
         )
         self.call.head.inputs = self.call.answers
         self._allocate_memory()
+        self.prepare()
 
     def prepare(self) -> None:
         """Look again where everything lies: a checkpoint may have been loaded since."""
@@ -79,8 +87,8 @@ class CompiledUpdates:
         )
         self.threads = count_threads()
         self.call.policies.threads = self.call.head.threads = self.threads
-        self.evaluator_adam = _describe_adam(self.evaluator_optimizer)
-        self.theta_adam = _describe_adam(self.theta_optimizer)
+        self.evaluator_adam = _AdamState(self.evaluator_optimizer)
+        self.theta_adam = _AdamState(self.theta_optimizer)
 
     def fit(self, slots: Tensor) -> Tensor:
         found = self.storage.locate(slots.tolist())
@@ -89,23 +97,21 @@ class CompiledUpdates:
         self.returns[:count] = found.returns
         self.weights[:count] = found.weights
         self.call.policies.policies = self.call.head.states = count
-        start = self.gradient.data_ptr()
         loss = self.library.fit(
             self.call,
             self.returns.ctypes.data,
             self.weights.ctypes.data,
-            start,
-            start + 4 * self.evaluator.probing_states.numel(),
+            self.gradient,
+            self.gradient + 4 * self.evaluator.probing_states.numel(),
         )
-        self.library.adam_step(self.evaluator_adam, start, False, self.threads)
+        self.library.adam_step(self.evaluator_adam.call, self.gradient, False, self.threads)
         return torch.tensor(loss)
 
     def climb(self) -> Tensor:
         self.rows[0] = self.theta.data_ptr()
         self.call.policies.policies = self.call.head.states = 1
-        gradient = self.theta_gradient.data_ptr()
-        value = self.library.climb(self.call, gradient)
-        self.library.adam_step(self.theta_adam, gradient, True, self.threads)
+        value = self.library.climb(self.call, self.theta_gradient)
+        self.library.adam_step(self.theta_adam.call, self.theta_gradient, True, self.threads)
         return torch.tensor(value)
 
     def _allocate_memory(self) -> None:
@@ -114,8 +120,11 @@ class CompiledUpdates:
         floats = size(policies, False)
         policies.policies = 1
         floats = max(floats, size(policies, True))
-        policies.memory = self._point_to(torch.empty(floats))
-        head.memory = self._point_to(torch.empty(size(head, True)))
+        policies.memory = self._reserve(floats)
+        head.memory = self._reserve(size(head, True))
+
+    def _reserve(self, floats: int) -> int:
+        return self._point_to(torch.empty(floats, dtype=torch.float32, device="cpu"))
 
     def _point_to(self, tensor: Tensor) -> int:
         self._kept.append(tensor)
@@ -140,6 +149,8 @@ def compile_updates(
         or not architecture.head.is_bounded_vector
         or not isinstance(evaluator, FingerprintEvaluator)
         or not isinstance(buffer.storage, RowBlocks)
+        or buffer.storage.dtype != torch.float32
+        or any(tensor.dtype != torch.float32 for tensor in (theta, *evaluator.parameters()))
     ):
         return None
     return CompiledUpdates(
@@ -154,29 +165,32 @@ def compile_updates(
     )
 
 
-def _describe_adam(optimizer: Adam) -> AdamCall:
-    (group,) = optimizer.param_groups
-    parameters: list[Tensor] = group["params"]
-    states = []
-    for parameter in parameters:
-        state = optimizer.state[parameter]
-        if not state:  # as Adam itself begins
-            state["step"] = torch.zeros(())
-            state["exp_avg"] = torch.zeros_like(parameter)
-            state["exp_avg_sq"] = torch.zeros_like(parameter)
-        states.append(state)
-    return AdamCall(
-        len(parameters),
-        (ctypes.c_int64 * len(parameters))(*(parameter.numel() for parameter in parameters)),
-        _point_to_all(parameters),
-        *(
-            _point_to_all([state[name] for state in states])
-            for name in ("exp_avg", "exp_avg_sq", "step")
-        ),
-        group["lr"],
-        *group["betas"],
-        group["eps"],
-    )
+class _AdamState:
+    """Where an optimiser keeps what it knows; begun as Adam itself begins, where it has not yet."""
+
+    def __init__(self, optimizer: Adam) -> None:
+        (group,) = optimizer.param_groups
+        parameters: list[Tensor] = group["params"]
+        for parameter in parameters:
+            if not optimizer.state[parameter]:
+                optimizer.state[parameter] = {
+                    "step": torch.zeros((), dtype=torch.float32, device="cpu"),
+                    "exp_avg": torch.zeros_like(parameter),
+                    "exp_avg_sq": torch.zeros_like(parameter),
+                }
+        self.kept = [dict(optimizer.state[parameter]) for parameter in parameters]
+        self.call = AdamCall(
+            len(parameters),
+            (ctypes.c_int64 * len(parameters))(*(parameter.numel() for parameter in parameters)),
+            _point_to_all(parameters),
+            *(
+                _point_to_all([state[name] for state in self.kept])
+                for name in ("exp_avg", "exp_avg_sq", "step")
+            ),
+            group["lr"],
+            *group["betas"],
+            group["eps"],
+        )
 
 
 def _point_to_all(tensors: Sequence[Tensor]) -> ctypes.Array[ctypes.c_void_p]:

@@ -1,4 +1,5 @@
-/* What depends on the instruction set: inner loops over vectors. */
+/* What depends on the instruction set: inner loops over vectors. All sets give the same bits: a sum
+   runs along one lane, and lanes do not meet. */
 #ifndef LITMUS_KERNELS_H
 #define LITMUS_KERNELS_H
 
@@ -38,8 +39,9 @@ typedef struct {
 /* By litmus_choose_kernels: the widest, for long stretches of arithmetic. */
 extern const litmus_kernels *litmus_chosen;
 
-/* For a little arithmetic between other work: never AVX-512, after which a processor runs everything
-   slower for a while. A few microseconds of it in each step of a simulation cost twenty. */
+/* For a little arithmetic between other work: never AVX-512, after which a processor runs
+   everything slower for a while. A few microseconds of it in each step of a simulation cost
+   twenty. */
 extern const litmus_kernels *litmus_light;
 
 #endif

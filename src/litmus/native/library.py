@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sysconfig
 from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_float, c_int, c_int64, c_uint64, c_void_p
 from functools import lru_cache
@@ -98,6 +99,8 @@ class CompiledActor(NamedTuple):
     actor: Actor
     mean: NDArray[np.float64]  # [D]
     inverse_std: NDArray[np.float64]  # [D]
+    num_actions: int
+    owner: object  # of what `actor` points to
 
 
 class Health(ctypes.Structure):
@@ -112,7 +115,7 @@ class Health(ctypes.Structure):
     )
 
 
-class Body(ctypes.Structure):
+class PlanarBody(ctypes.Structure):
     """`litmus_body`."""
 
     _fields_ = (
@@ -160,7 +163,7 @@ class Library:
             (
                 "litmus_run_episode",
                 c_int64,
-                (POINTER(Body), POINTER(Actor), c_void_p, c_void_p),
+                (POINTER(PlanarBody), POINTER(Actor), c_void_p, c_void_p),
             ),
             (
                 "litmus_perturb",
@@ -191,7 +194,9 @@ def find_library() -> Library | None:
     """The compiled kernels, or None where they are missing, unusable or switched off."""
     if os.environ.get("LITMUS_NATIVE") == "0":
         return None
-    for path in sorted(Path(__file__).parent.glob("_kernels*.so")):
+    built = sorted(Path(__file__).parent.glob("_kernels*.so"))
+    own = f"_kernels{sysconfig.get_config_var('EXT_SUFFIX')}"
+    for path in sorted(built, key=lambda path: path.name != own):
         try:
             library = Library(path)
         except (OSError, AttributeError):  # for another platform, or of another version

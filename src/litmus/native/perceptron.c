@@ -87,7 +87,7 @@ static job prepare(const litmus_population *population, int with_params_gradient
     int64_t padded = work.where.padded, policies = population->policies, place = 0;
     float *memory = population->memory;
 #define PUT(array, floats) \
-    (work.array = memory ? memory + place : NULL, place += round_up(floats, 16))
+    (work.array = memory ? memory + place : NULL, place += round_up(floats, MOST_LANES))
     PUT(inputs, widths[0] * padded);
     PUT(hidden, policies * work.hidden_sum * padded);
     PUT(outputs, policies * widths[shape->layers] * padded);
@@ -266,7 +266,7 @@ static void params_item(void *context, int64_t item) {
     float *biases = weights + inputs * outputs + from;
     const float *x = rows_of(work, policy, layer);
     int64_t vectors = divide_up(inputs, litmus_chosen->lanes);
-    float sums[GRADIENT_ROWS * TILE_VECTORS * 16];
+    float sums[GRADIENT_ROWS * TILE_VECTORS * MOST_LANES];
     for (int64_t first = 0; first < vectors; first += TILE_VECTORS) {
         int64_t count = vectors - first < TILE_VECTORS ? vectors - first : TILE_VECTORS;
         int64_t column = first * litmus_chosen->lanes, stride = count * litmus_chosen->lanes;
@@ -326,7 +326,7 @@ static int64_t widest(const litmus_shape *shape) {
     int64_t most = 0;
     for (int64_t layer = 0; layer <= shape->layers; layer++)
         if (shape->widths[layer] > most) most = shape->widths[layer];
-    return round_up(most, 16);
+    return round_up(most, MOST_LANES);
 }
 
 int64_t litmus_scratch_size(const litmus_shape *shape) { return 2 * widest(shape); }

@@ -8,6 +8,7 @@ again: fresh memory costs a page fault every 4 KB.
 from __future__ import annotations
 
 import ctypes
+import threading
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -16,6 +17,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import Parameter
 
 from litmus.native.library import PopulationCall, Shape, find_library
 
@@ -24,9 +26,6 @@ Rows = Tensor | tuple[Tensor, ...]
 
 ASKED_AT_ONCE = 64
 """Policies whose hidden layers are in memory together, where no gradient needs all of them."""
-
-KEPT_FLOATS = 16 * 2**20
-"""Memory larger than this is not kept for the next call."""
 
 Pointers = ctypes.Array[ctypes.c_void_p]
 Places = ctypes.Array[ctypes.c_int64]
@@ -38,14 +37,18 @@ class MlpShape:
     activation: Literal["tanh", "relu"]
 
 
-def can_evaluate(*tensors: Tensor) -> bool:
+def can_evaluate(rows: Rows, states: Tensor) -> bool:
     """Whether the kernels are there, and made for these tensors."""
     return (
         find_library() is not None
         and not torch._C._are_functorch_transforms_active()
+        and len(rows) > 0
+        and len(states) > 0
         and all(
-            tensor.device.type == "cpu" and tensor.dtype == torch.float32 and len(tensor) > 0
-            for tensor in tensors
+            type(tensor) in (Tensor, Parameter)
+            and tensor.device.type == "cpu"
+            and tensor.dtype == torch.float32
+            for tensor in (states, *((rows,) if isinstance(rows, Tensor) else rows))
         )
     )
 
@@ -102,7 +105,13 @@ _DENSE = torch.contiguous_format
 
 
 def _start_population(shape: MlpShape, rows: Rows, states: Tensor) -> _Call:
-    count = len(rows)
+    count, num_params = len(rows), sum(o * (i + 1) for i, o in shape.layer_sizes)
+    sizes = {tuple(row.shape) for row in rows} if isinstance(rows, tuple) else {rows.shape[1:]}
+    if sizes != {(num_params,)} or states.shape[1:] != (shape.layer_sizes[0][0],):
+        raise ValueError(
+            f"{shape} takes {num_params} parameters and states of {shape.layer_sizes[0][0]} "
+            f"numbers, not {[tuple(size) for size in sizes]} and {tuple(states.shape[1:])}"
+        )
     if isinstance(rows, Tensor):
         rows = rows.contiguous()
         start, row_bytes = rows.data_ptr(), 4 * rows.shape[1]
@@ -150,8 +159,9 @@ class _Call:
 
     def forward(self, keep: bool = False) -> Tensor:  # [B, K, A]
         """`keep`: a backward pass will follow."""
-        outputs = torch.empty(self.call.policies, self.call.states, self.outputs_size)
-        self.memory = _take_memory(self.library.memory_size(self.call, keep))
+        sizes = (self.call.policies, self.call.states, self.outputs_size)
+        outputs = torch.empty(sizes, dtype=torch.float32, device="cpu")
+        self.memory = _SPARE.take(self.library.memory_size(self.call, keep))
         self.call.memory = self.memory.data_ptr()
         self.library.forward(self.call, outputs.data_ptr())
         if not keep:
@@ -174,19 +184,33 @@ class _Call:
         self._give_back()
 
     def _give_back(self) -> None:
-        if self.memory is not None and self.memory.numel() <= KEPT_FLOATS:
-            _SPARE.append(self.memory)
+        if self.memory is not None:
+            _SPARE.give_back(self.memory)
         self.memory = None
 
 
-_SPARE: list[Tensor] = []
-"""Memory that nobody uses now: in training one or two pieces, large enough for every call."""
+class _Spare:
+    """Memory that nobody uses now: in training one piece or two, large enough for every call."""
+
+    MOST_PIECES = 4
+    MOST_FLOATS = 16 * 2**20
+
+    def __init__(self) -> None:
+        self._pieces: list[Tensor] = []
+        self._lock = threading.Lock()
+
+    def take(self, floats: int) -> Tensor:
+        with self._lock:
+            for number, piece in enumerate(self._pieces):
+                if piece.numel() >= floats:
+                    return self._pieces.pop(number)
+        return torch.empty(floats, dtype=torch.float32, device="cpu")
+
+    def give_back(self, memory: Tensor) -> None:
+        if memory.numel() > self.MOST_FLOATS:
+            return
+        with self._lock:
+            self._pieces = [memory, *self._pieces][: self.MOST_PIECES]
 
 
-def _take_memory(floats: int) -> Tensor:
-    for number, memory in enumerate(_SPARE):
-        if memory.numel() >= floats:
-            del _SPARE[number]
-            return memory
-    _SPARE.clear()  # all too small: larger ones will take their place
-    return torch.empty(floats)
+_SPARE = _Spare()

@@ -1,6 +1,7 @@
 /* Episodes of the planar MuJoCo tasks (Swimmer, Hopper, Walker2d, HalfCheetah) with nothing between
    two simulation steps but observing and acting. MuJoCo's own mj_step is called through a pointer,
-   so this needs no header of MuJoCo's. */
+   so this needs no header of MuJoCo's. (An error inside it, such as an exhausted arena, ends the
+   process with MuJoCo's message, where its Python binding would raise: these models have none.) */
 #ifndef LITMUS_PLANAR_H
 #define LITMUS_PLANAR_H
 

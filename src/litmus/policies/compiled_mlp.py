@@ -23,6 +23,8 @@ class CompiledMlp:
         self.architecture = architecture
         self.head, self.act = architecture.head, library.act
         self.params = np.ascontiguousarray(flat_params, dtype=np.float32)
+        if self.params.shape != (architecture.num_params,):
+            raise ValueError(f"{architecture} does not have {self.params.shape} parameters")
         self.size = architecture.head.size
         shape = Shape.of(architecture.layer_sizes, architecture.activation)
         self._inputs = np.empty(architecture.state_shape, dtype=np.float32)

@@ -13,7 +13,9 @@ from litmus.native.perceptrons import MlpShape, Rows, can_evaluate, evaluate_pop
 
 def evaluate_perceptrons(shape: MlpShape, rows: Rows, states: Tensor) -> Tensor:
     """Raw outputs [B, K, A] of policies [B, P] in states [K, D]; differentiable in both."""
-    if len(rows) > 0 and can_evaluate(rows[0], states):
+    if isinstance(rows, tuple) and any(row.requires_grad for row in rows):
+        rows = torch.stack(rows)
+    if can_evaluate(rows, states):
         return evaluate_population(shape, rows, states)
     flat_params = rows if isinstance(rows, Tensor) else torch.stack(rows)
     return evaluate_under_autograd(shape, flat_params, states)

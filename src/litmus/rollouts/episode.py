@@ -50,9 +50,15 @@ class ActingPolicy:
     @property
     def compiled(self) -> CompiledActor | None:
         """The same policy for a loop that is compiled too."""
-        if not isinstance(self._forward, CompiledMlp) or not self._forward.squashes:
+        forward = self._forward
+        acts_otherwise = type(self).act is not ActingPolicy.act
+        if not isinstance(forward, CompiledMlp) or not forward.squashes or acts_otherwise:
             return None
-        return CompiledActor(self._forward.actor, self._mean.ravel(), self._inverse_std.ravel())
+        mean, inverse_std = (
+            np.ascontiguousarray(values.ravel(), dtype=np.float64)
+            for values in (self._mean, self._inverse_std)
+        )
+        return CompiledActor(forward.actor, mean, inverse_std, forward.size, forward)
 
     def act(self, observation: FloatArray) -> Any:
         np.subtract(observation, self._mean, out=self._centered)

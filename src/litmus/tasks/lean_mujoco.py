@@ -8,6 +8,7 @@ terminations are tested equal, bit for bit, to the environment's own `step`.
 
 from __future__ import annotations
 
+import copy
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,8 +30,7 @@ from gymnasium.envs.mujoco import (
 from gymnasium.wrappers import OrderEnforcing, TimeLimit
 from numpy.typing import NDArray
 
-from litmus.native.library import Body as CompiledBody
-from litmus.native.library import CompiledActor, Health, find_library
+from litmus.native.library import CompiledActor, Health, PlanarBody, find_library
 from litmus.tasks.base import Episode, Moments, RolloutPolicy
 
 Floats = NDArray[np.float64]
@@ -122,15 +122,20 @@ class LeanLoop:
         self.positions, self.velocities, self.control = data.qpos, data.qvel, data.ctrl
         self.seen_positions = data.qpos[body.skipped :]
         self.normalized = np.empty(size, dtype=np.float32)
+        self.num_controls = bare.model.nu
         self.compiled = self._describe_to_kernels()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LeanLoop:
+        """Around a copy of the environment; what points into the old one is made anew."""
+        return LeanLoop(copy.deepcopy(self.environment, memo), self.body)
 
     def run_episode(self, policy: RolloutPolicy, seed: int, remove_survival_bonus: bool) -> Episode:
         self.environment.reset(seed=seed)
         actor = getattr(policy, "compiled", None)
-        if actor is None or self.compiled is None:
-            steps, fell = self._simulate(policy.act)
-        else:
+        if isinstance(actor, CompiledActor) and self.compiled is not None:
             steps, fell = self._simulate_compiled(actor)
+        else:
+            steps, fell = self._simulate(policy.act)
         rewards, bonuses = self._reward(steps, fell)
         return_ = _add_up(rewards)
         bonus = _add_up(bonuses) if remove_survival_bonus else 0.0
@@ -165,11 +170,17 @@ class LeanLoop:
         """`_simulate` in one call."""
         library = find_library()
         assert library is not None
+        sizes, expected = (
+            (len(policy.mean), policy.num_actions),
+            (len(self.normalized), self.num_controls),
+        )
+        if sizes != expected:
+            raise ValueError(f"a policy for {sizes} observations and actions, not {expected}")
         mean, inverse_std = policy.mean.ctypes.data, policy.inverse_std.ctypes.data
         steps = library.run_episode(self.compiled, policy.actor, mean, inverse_std)
         return abs(steps), steps < 0
 
-    def _describe_to_kernels(self) -> CompiledBody | None:
+    def _describe_to_kernels(self) -> PlanarBody | None:
         step, bare, body = _find_step(), self.bare, self.body
         if find_library() is None or step is None:
             return None
@@ -181,7 +192,7 @@ class LeanLoop:
             health.z[:], health.angle[:] = bare._healthy_z_range, bare._healthy_angle_range
         if checks_state:
             health.state[:] = bare._healthy_state_range
-        return CompiledBody(
+        return PlanarBody(
             step,
             model._address,
             data._address,

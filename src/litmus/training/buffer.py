@@ -109,7 +109,8 @@ class RowBlocks:
     version = 0
 
     def __init__(self, capacity: int, num_params: int, device: torch.device) -> None:
-        self.num_params = num_params
+        self.num_params, self.device = num_params, device
+        self.dtype = torch.get_default_dtype()  # as the networks'
         self._block_rows = max(1, min(capacity, BLOCK_BYTES // (4 * self.num_params)))
         self._blocks: list[Tensor] = []
         self._starts: list[int] = []  # addresses
@@ -119,7 +120,7 @@ class RowBlocks:
         self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
     ) -> None:
         while int(slots.max()) // self._block_rows >= len(self._blocks):
-            self._blocks.append(torch.zeros(self._block_rows, self.num_params))
+            self._blocks.append(self._claim_block())
             self._starts.append(self._blocks[-1].data_ptr())
         for slot, policy in zip(slots.tolist(), policies, strict=True):
             self._row(slot).copy_(policy)
@@ -135,13 +136,17 @@ class RowBlocks:
 
     def locate(self, slots: Sequence[int]) -> Located:
         """The same selection as `select`, as numbers and addresses."""
-        drawn = _count_each(slots)
+        drawn, row_bytes = _count_each(slots), self.dtype.itemsize * self.num_params
         places = (divmod(slot, self._block_rows) for slot in drawn)
         return Located(
-            [self._starts[block] + 4 * self.num_params * row for block, row in places],
+            [self._starts[block] + row_bytes * row for block, row in places],
             self._returns[list(drawn)],
             [times / len(slots) for times in drawn.values()],
         )
+
+    def _claim_block(self) -> Tensor:
+        shape = (self._block_rows, self.num_params)
+        return torch.zeros(shape, dtype=self.dtype, device=self.device)
 
     def _row(self, slot: int) -> Tensor:  # [P], a view
         block, row = divmod(slot, self._block_rows)

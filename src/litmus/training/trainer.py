@@ -121,9 +121,9 @@ class Trainer:
         except (BadInput, KeyError, TypeError):
             return
         now = find_kernels()
-        if before != now:
+        if (before is None) != (now is None):  # AVX2 and AVX-512 give the same bits
             self.display.note(
-                f"warning: this run began with {_name_kernels(before)} and goes on with "
+                f"warning: this run began {_name_kernels(before)} and goes on "
                 f"{_name_kernels(now)}: its numbers will differ in their last bits"
             )
 
@@ -358,4 +358,4 @@ class Trainer:
 
 
 def _name_kernels(instructions: str | None) -> str:
-    return "no compiled kernels" if instructions is None else f"{instructions} kernels"
+    return "without compiled kernels" if instructions is None else "with compiled kernels"

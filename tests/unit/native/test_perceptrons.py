@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 from litmus.native.library import MOST_LANES, Library, find_library
 from litmus.native.perceptrons import MlpShape, evaluate_population, use_threads
-from litmus.policies.mlp_population import evaluate_under_autograd
+from litmus.policies.mlp_population import evaluate_perceptrons, evaluate_under_autograd
 
 pytestmark = pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
 
@@ -158,6 +160,8 @@ def test_tanh_is_accurate_from_the_smallest_to_the_largest_numbers(lanes) -> Non
     normal = expected.abs() > 1e-37
     assert ((found - expected).abs() / expected.abs())[normal].max() < 6e-7
     assert (found - expected).abs().max() < 4e-7
+    # A unit that is saturated must pass no gradient at all: Adam would make steps of it.
+    assert (found[x.abs() > 9.02].abs() == 1).all()
 
 
 def test_a_forked_process_starts_its_own_threads() -> None:
@@ -176,8 +180,6 @@ def test_a_forked_process_starts_its_own_threads() -> None:
 
 def test_transforms_of_torch_func_go_through_torch() -> None:
     """An ensemble, or a Jacobian, of a population."""
-    from litmus.policies.mlp_population import evaluate_perceptrons
-
     flat, asked = sample(SMALL, policies=2, states=3)
     jacobian = torch.func.jacrev(lambda x: evaluate_perceptrons(SMALL, flat, x))(asked)
     assert jacobian.shape == (2, 3, 2, 3, 3)
@@ -190,3 +192,70 @@ def test_states_that_are_not_contiguous_are_read_in_their_own_order() -> None:
     assert torch.equal(
         evaluate_population(SMALL, flat, wide[:, :, 0]), evaluate_population(SMALL, flat, asked)
     )
+
+
+def test_every_instruction_set_gives_the_same_bits() -> None:
+    """A run can go on on another processor."""
+    shape = MlpShape(((5, 33), (33, 18), (18, 3)), "tanh")
+    flat, asked = sample(shape, policies=6, states=77)
+    results = []
+    for lanes in LANES:
+        if kernels().choose_kernels(lanes) == lanes:
+            results.append(learn(evaluate_population, shape, flat, asked))
+    kernels().choose_kernels(MOST_LANES)
+    for result in results[1:]:
+        assert all(torch.equal(one, other) for one, other in zip(results[0], result, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("cut_rows", "cut_states"), [(1, 0), (0, 1)], ids=["too few parameters", "too small states"]
+)
+def test_sizes_that_do_not_fit_are_refused(cut_rows: int, cut_states: int) -> None:
+    """C would read whatever lies behind."""
+    flat, asked = sample(SMALL, policies=2, states=4)
+    flat, asked = flat[:, cut_rows:], asked[:, cut_states:]
+    with pytest.raises(ValueError, match="takes"):
+        evaluate_population(SMALL, flat, asked)
+    with pytest.raises(ValueError, match="takes"):
+        evaluate_population(SMALL, (flat[0], torch.cat([flat[1], flat[1]])), asked)
+
+
+def test_rows_of_a_tuple_that_want_a_gradient_get_one() -> None:
+    flat, asked = sample(SMALL, policies=2, states=4)
+    rows = tuple(row.clone().requires_grad_() for row in flat)
+    gradients = torch.autograd.grad(evaluate_perceptrons(SMALL, rows, asked).sum(), rows)
+    assert all(gradient.abs().sum() > 0 for gradient in gradients)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
+def test_torchs_default_dtype_does_not_matter(dtype: torch.dtype) -> None:
+    flat, asked = sample(SMALL, policies=2, states=4)
+    expected = evaluate_population(SMALL, flat, asked)
+    torch.set_default_dtype(dtype)
+    try:
+        assert torch.equal(evaluate_population(SMALL, flat, asked), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_several_threads_of_a_program_can_ask_at_once() -> None:
+    cases = [sample(SMALL, policies=3, states=40, seed=seed) for seed in range(4)]
+    expected = [learn(evaluate_population, SMALL, *case) for case in cases]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(
+                pool.map(lambda case: learn(evaluate_population, SMALL, *case), cases * 50)
+            )
+    finally:
+        sys.setswitchinterval(interval)
+    for number, result in enumerate(found):
+        assert all(map(torch.equal, result, expected[number % 4]))
+
+
+def test_other_dtypes_go_through_torch() -> None:
+    flat, asked = sample(SMALL, policies=2, states=4)
+    answers = evaluate_perceptrons(SMALL, flat.double(), asked.double())
+    assert answers.dtype == torch.float64
+    torch.testing.assert_close(answers.float(), evaluate_population(SMALL, flat, asked))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import gymnasium
 import numpy as np
 import pytest
@@ -81,6 +83,33 @@ def test_a_policy_that_draws_its_actions_is_left_to_python() -> None:
     policy = ActingPolicy(architecture, flat_params, normalizer, np.random.default_rng(0))
     assert policy.compiled is None
     assert task.run_episode(policy, 0).steps == 1000
+
+
+def test_a_policy_that_acts_in_its_own_way_is_asked_itself() -> None:
+    class Idle(ActingPolicy):
+        def act(self, observation):
+            return np.zeros_like(super().act(observation))
+
+    task = ControlTask("HalfCheetah-v5")
+    policy = make_policy(task, 1.0, 0)
+    policy.__class__ = Idle
+    assert task.run_episode(policy, 0).return_ == task.run_gymnasium_episode(policy, 0).return_
+
+
+def test_a_policy_for_another_body_is_refused() -> None:
+    policy = make_policy(ControlTask("Swimmer-v5"), 0.1, 0)
+    with pytest.raises(ValueError, match=r"observations|broadcast"):
+        ControlTask("HalfCheetah-v5").run_episode(policy, 0)
+
+
+def test_a_copy_of_a_task_has_a_body_of_its_own() -> None:
+    task = ControlTask("Swimmer-v5")
+    policy = make_policy(task, 0.5, 0)
+    expected = task.run_episode(policy, 3).return_
+    twin = copy.deepcopy(task)
+    assert twin.run_episode(policy, 3).return_ == expected
+    assert twin._lean_loop.bare is not task._lean_loop.bare
+    assert twin._lean_loop.bare is twin.environment.unwrapped
 
 
 @pytest.mark.parametrize("environment_id", LEAN)
