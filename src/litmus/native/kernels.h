@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { TILE_VECTORS = 3, MOST_LANES = 16 };
+enum { TILE_VECTORS = 3, LAYER_ROWS = 8, MOST_LANES = 16 };
 
 /* What becomes of a sum: kept; activated; times the slope of the activation that lies where it will
    be stored; added to what lies there. */

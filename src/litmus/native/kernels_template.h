@@ -51,10 +51,14 @@ INLINE void NAME(tile)(const int rows, const int vectors, const int kind, int64_
             if (kind == ADD) sum[r][v] = LOAD(out + (r * vectors + v) * LANES);
             else sum[r][v] = BROADCAST(bias ? bias[r] : 0.0f);
         }
+    if (kind == BACK) /* what will be read at the end of the sums */
+        for (int n = 0; n < rows * vectors; n++) __builtin_prefetch(out + n * LANES, 1);
+    const float *next = a + rows * a_row;
     for (int64_t d = 0; d < depth; d++) {
         vec inputs[TILE_VECTORS];
         /* A walk down a column of weights is too wide a stride for the processor to foresee. */
         if (kind == BACK) __builtin_prefetch(a + 16 * a_depth);
+        if (kind == HIDDEN) __builtin_prefetch(next + 8 * d);
         for (int v = 0; v < vectors; v++) inputs[v] = LOAD(x + v * LANES);
         for (int r = 0; r < rows; r++) {
             vec weight = BROADCAST(a[r * a_row]);
@@ -96,31 +100,31 @@ PRODUCTS(HIDDEN)
 PRODUCTS(BACK)
 PRODUCTS(ADD)
 
+/* The sum over the lanes of each of `count` rows' products with x, and their biases. */
+INLINE void NAME(rows)(const int count, int64_t inputs, const float *weights, const float *bias,
+                       const float *x, float *y) {
+    int64_t whole = inputs - inputs % LANES;
+    vec sum[LAYER_ROWS];
+    for (int r = 0; r < count; r++) sum[r] = BROADCAST(0.0f);
+    for (int64_t i = 0; i < whole; i += LANES) {
+        vec values = LOAD(x + i);
+        for (int r = 0; r < count; r++)
+            sum[r] = FUSED(LOAD(weights + r * inputs + i), values, sum[r]);
+    }
+    for (int r = 0; r < count; r++) {
+        float total = SUM(sum[r]) + bias[r];
+        for (int64_t i = whole; i < inputs; i++) total += weights[r * inputs + i] * x[i];
+        y[r] = total;
+    }
+}
+
 KERNEL void NAME(layer)(int64_t inputs, int64_t outputs, const float *weights, const float *bias,
                         const float *x, float *y) {
-    int64_t whole = inputs - inputs % LANES, row = 0;
-    for (; row + 4 <= outputs; row += 4) {
-        const float *w = weights + row * inputs;
-        vec sum[4];
-        for (int r = 0; r < 4; r++) sum[r] = BROADCAST(0.0f);
-        for (int64_t i = 0; i < whole; i += LANES) {
-            vec values = LOAD(x + i);
-            for (int r = 0; r < 4; r++) sum[r] = FUSED(LOAD(w + r * inputs + i), values, sum[r]);
-        }
-        for (int r = 0; r < 4; r++) {
-            float total = SUM(sum[r]) + bias[row + r];
-            for (int64_t i = whole; i < inputs; i++) total += w[r * inputs + i] * x[i];
-            y[row + r] = total;
-        }
-    }
-    for (; row < outputs; row++) {
-        const float *w = weights + row * inputs;
-        vec sum = BROADCAST(0.0f);
-        for (int64_t i = 0; i < whole; i += LANES) sum = FUSED(LOAD(w + i), LOAD(x + i), sum);
-        float total = SUM(sum) + bias[row];
-        for (int64_t i = whole; i < inputs; i++) total += w[i] * x[i];
-        y[row] = total;
-    }
+    int64_t row = 0;
+    for (; row + LAYER_ROWS <= outputs; row += LAYER_ROWS)
+        NAME(rows)(LAYER_ROWS, inputs, weights + row * inputs, bias + row, x, y + row);
+    for (; row < outputs; row++)
+        NAME(rows)(1, inputs, weights + row * inputs, bias + row, x, y + row);
 }
 
 KERNEL void NAME(activate_all)(int64_t activation, int64_t count, float *x) {

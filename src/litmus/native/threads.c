@@ -12,8 +12,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    /* guards what follo
 static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 static int started = 0;  /* helpers that exist */
-static int wanted = 0;   /* helpers that may still join the present work */
-static int working = 0;  /* helpers that have joined and not yet left */
+static _Atomic int wanted = 0;   /* helpers that may still join the present work */
+static _Atomic int working = 0;  /* helpers that have joined and not yet left */
 
 static litmus_work present_work;
 static void *present_context;
@@ -32,10 +32,23 @@ static void claim_items(void) {
     }
 }
 
+/* To fall asleep and be woken takes longer than the pauses within an update: wait a tenth of a
+   millisecond for a number to become (non)zero before that. */
+static void wait_awake(_Atomic int *number, bool for_zero) {
+#if defined(__x86_64__)
+    for (int turn = 0; turn < 2000 && (atomic_load(number) == 0) != for_zero; turn++)
+        __builtin_ia32_pause();
+#else
+    (void)number;
+    (void)for_zero;
+#endif
+}
+
 static void *help(void *unused) {
     (void)unused;
-    pthread_mutex_lock(&lock);
     for (;;) {
+        wait_awake(&wanted, false);
+        pthread_mutex_lock(&lock);
         while (wanted == 0) pthread_cond_wait(&called, &lock);
         wanted--;
         working++;
@@ -43,6 +56,7 @@ static void *help(void *unused) {
         claim_items();
         pthread_mutex_lock(&lock);
         if (--working == 0) pthread_cond_signal(&finished);
+        pthread_mutex_unlock(&lock);
     }
     return NULL;
 }
@@ -94,8 +108,9 @@ void litmus_share(int threads, int64_t count, int64_t family, litmus_work work, 
     pthread_cond_broadcast(&called);
     pthread_mutex_unlock(&lock);
     claim_items();
-    pthread_mutex_lock(&lock);
     wanted = 0; /* who has not come by now is not needed */
+    wait_awake(&working, true);
+    pthread_mutex_lock(&lock);
     while (working > 0) pthread_cond_wait(&finished, &lock);
     pthread_mutex_unlock(&lock);
     pthread_mutex_unlock(&callers);
