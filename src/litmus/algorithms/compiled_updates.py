@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.evaluators.base import Evaluator
+from litmus.algorithms.updates import Learner
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.native.library import (
     MOST_LANES,
@@ -26,33 +26,29 @@ from litmus.native.library import (
     find_library,
 )
 from litmus.native.perceptrons import MlpShape, count_threads, describe_shape, find_flat_places
-from litmus.policies.architecture import Architecture
 from litmus.policies.mlp import MlpArchitecture
-from litmus.training.buffer import Buffer, RowBlocks
+from litmus.training.buffer import RowBlocks
 
 
 class CompiledUpdates:
     def __init__(
         self,
         library: Library,
+        learner: Learner,
         architecture: MlpArchitecture,
-        theta: Tensor,
         evaluator: FingerprintEvaluator,
-        theta_optimizer: Adam,
-        evaluator_optimizer: Adam,
         storage: RowBlocks,
         batch_size: int,
     ) -> None:
-        self.library, self.storage = library, storage
-        self.theta, self.evaluator = theta, evaluator
-        self.theta_optimizer, self.evaluator_optimizer = theta_optimizer, evaluator_optimizer
+        self.library, self.learner = library, learner
+        self.evaluator, self.storage = evaluator, storage
         states, head = evaluator.probing_states, architecture.head
         self.rows = (ctypes.c_void_p * batch_size)()
         self.returns = np.zeros(batch_size, dtype=np.float32)
         self.weights = np.zeros(batch_size, dtype=np.float32)
         self._kept: list[Tensor] = []  # what the calls point to
         self.gradient = self._reserve(sum(p.numel() for p in evaluator.parameters()))
-        self.theta_gradient = self._reserve(theta.numel())
+        self.theta_gradient = self._reserve(learner.theta.numel())
         policy_shape = MlpShape(architecture.layer_sizes, architecture.activation)
         widths = (states.shape[0] * head.size, *evaluator.hidden, 1)
         head_shape = MlpShape(tuple(pairwise(widths)), "relu")
@@ -87,8 +83,8 @@ class CompiledUpdates:
         )
         self.threads = count_threads()
         self.call.policies.threads = self.call.head.threads = self.threads
-        self.evaluator_adam = _AdamState(self.evaluator_optimizer)
-        self.theta_adam = _AdamState(self.theta_optimizer)
+        self.evaluator_adam = _AdamState(self.learner.evaluator_optimizer)
+        self.theta_adam = _AdamState(self.learner.theta_optimizer)
 
     def fit(self, slots: Tensor) -> Tensor:
         found = self.storage.locate(slots.tolist())
@@ -108,7 +104,7 @@ class CompiledUpdates:
         return torch.tensor(loss)
 
     def climb(self) -> Tensor:
-        self.rows[0] = self.theta.data_ptr()
+        self.rows[0] = self.learner.theta.data_ptr()
         self.call.policies.policies = self.call.head.states = 1
         value = self.library.climb(self.call, self.theta_gradient)
         self.library.adam_step(self.theta_adam.call, self.theta_gradient, True, self.threads)
@@ -131,38 +127,22 @@ class CompiledUpdates:
         return tensor.data_ptr()
 
 
-def compile_updates(
-    architecture: Architecture,
-    theta: Tensor,
-    evaluator: Evaluator,
-    theta_optimizer: Adam,
-    evaluator_optimizer: Adam,
-    buffer: Buffer,
-    batch_size: int,
-) -> CompiledUpdates | None:
+def compile_updates(learner: Learner, batch_size: int) -> CompiledUpdates | None:
     """The compiled steps, where there are kernels and they are made for this."""
     library = find_library()
+    architecture, evaluator = learner.architecture, learner.evaluator
+    storage, parameters = learner.buffer.storage, (learner.theta, *evaluator.parameters())
     if (
         library is None
-        or theta.device.type != "cpu"
         or not isinstance(architecture, MlpArchitecture)
         or not architecture.head.is_bounded_vector
         or not isinstance(evaluator, FingerprintEvaluator)
-        or not isinstance(buffer.storage, RowBlocks)
-        or buffer.storage.dtype != torch.float32
-        or any(tensor.dtype != torch.float32 for tensor in (theta, *evaluator.parameters()))
+        or not isinstance(storage, RowBlocks)
+        or storage.dtype != torch.float32
+        or any(p.dtype != torch.float32 or p.device.type != "cpu" for p in parameters)
     ):
         return None
-    return CompiledUpdates(
-        library,
-        architecture,
-        theta,
-        evaluator,
-        theta_optimizer,
-        evaluator_optimizer,
-        buffer.storage,
-        batch_size,
-    )
+    return CompiledUpdates(library, learner, architecture, evaluator, storage, batch_size)
 
 
 class _AdamState:

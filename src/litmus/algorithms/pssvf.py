@@ -27,7 +27,7 @@ from torch import Tensor
 
 from litmus.algorithms.base import Outcome, Progress, Round
 from litmus.algorithms.compiled_updates import compile_updates
-from litmus.algorithms.updates import TorchUpdates, Updates
+from litmus.algorithms.updates import Learner, TorchUpdates, Updates
 from litmus.config import ActorEvaluatorConfig, PssvfConfig, TrainConfig
 from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator
@@ -87,7 +87,7 @@ class Pssvf:
         self.theta_optimizer = _make_adam([self.theta], config.policy_lr)
         self.evaluator_optimizer = _make_adam(self._evaluator.parameters(), config.evaluator_lr)
         self.buffer = Buffer(config.buffer_size, architecture.num_params, device)
-        parts = (
+        learner = Learner(
             architecture,
             self.theta,
             self._evaluator,
@@ -95,8 +95,8 @@ class Pssvf:
             self.evaluator_optimizer,
             self.buffer,
         )
-        self.compiled = compile_updates(*parts, config.batch_size)
-        self.updates: Updates = self.compiled or TorchUpdates(*parts)
+        self.compiled = compile_updates(learner, config.batch_size)
+        self.updates: Updates = self.compiled or TorchUpdates(learner)
         self.running_normalizer = RunningNormalizer(int(np.prod(architecture.state_shape)))
         self.steps = 0
         self.cores = count_cores()

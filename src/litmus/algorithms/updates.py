@@ -6,6 +6,7 @@ does the same for the commonest case in one call of the compiled kernels a step.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -18,6 +19,18 @@ from litmus.policies.population import Population
 from litmus.training.buffer import Buffer
 
 
+@dataclass(frozen=True)
+class Learner:
+    """What learns, by which optimisers, and from what."""
+
+    architecture: Architecture
+    theta: Tensor  # [P]
+    evaluator: Evaluator
+    theta_optimizer: Adam
+    evaluator_optimizer: Adam
+    buffer: Buffer
+
+
 class Updates(Protocol):
     def fit(self, slots: Tensor) -> Tensor:
         """One step of the evaluator down its squared error on these policies [B]; the error."""
@@ -27,36 +40,27 @@ class Updates(Protocol):
 
 
 class TorchUpdates:
-    def __init__(
-        self,
-        architecture: Architecture,
-        theta: Tensor,
-        evaluator: Evaluator,
-        theta_optimizer: Adam,
-        evaluator_optimizer: Adam,
-        buffer: Buffer,
-    ) -> None:
-        self.architecture, self.theta, self.evaluator = architecture, theta, evaluator
-        self.theta_optimizer, self.evaluator_optimizer = theta_optimizer, evaluator_optimizer
-        self.buffer = buffer
+    def __init__(self, learner: Learner) -> None:
+        self.learner = learner
 
     def fit(self, slots: Tensor) -> Tensor:
-        batch = self.buffer.select(slots)
-        values = self.evaluator.value(Population(self.architecture, batch.rows))
+        learner, batch = self.learner, self.learner.buffer.select(slots)
+        values = learner.evaluator.value(Population(learner.architecture, batch.rows))
         loss = (batch.weights * (values - batch.returns).square()).sum()
-        parameters = list(self.evaluator.parameters())
+        parameters = list(learner.evaluator.parameters())
         for parameter, gradient in zip(
             parameters, torch.autograd.grad(loss, parameters), strict=True
         ):
             parameter.grad = gradient
-        self.evaluator_optimizer.step()
+        learner.evaluator_optimizer.step()
         return loss.detach()
 
     def climb(self) -> Tensor:
-        self.evaluator.requires_grad_(False)  # no gradient of it is needed
-        value = self.evaluator.value(Population(self.architecture, self.theta.unsqueeze(0)))
-        (gradient,) = torch.autograd.grad(value, self.theta)
-        self.evaluator.requires_grad_(True)
-        self.theta.grad = gradient.neg_()
-        self.theta_optimizer.step()
+        learner, theta = self.learner, self.learner.theta
+        learner.evaluator.requires_grad_(False)  # no gradient of it is needed
+        value = learner.evaluator.value(Population(learner.architecture, theta.unsqueeze(0)))
+        (gradient,) = torch.autograd.grad(value, theta)
+        learner.evaluator.requires_grad_(True)
+        theta.grad = gradient.neg_()
+        learner.theta_optimizer.step()
         return value.detach()[0]

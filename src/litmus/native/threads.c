@@ -8,7 +8,7 @@
 enum { MOST_HELPERS = 255 };
 
 static pthread_mutex_t callers = PTHREAD_MUTEX_INITIALIZER; /* one caller at a time */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    /* guards what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    /* held to change what follows */
 static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t finished = PTHREAD_COND_INITIALIZER;
 static int started = 0;  /* helpers that exist */
@@ -108,7 +108,9 @@ void litmus_share(int threads, int64_t count, int64_t family, litmus_work work, 
     pthread_cond_broadcast(&called);
     pthread_mutex_unlock(&lock);
     claim_items();
+    pthread_mutex_lock(&lock);
     wanted = 0; /* who has not come by now is not needed */
+    pthread_mutex_unlock(&lock);
     wait_awake(&working, true);
     pthread_mutex_lock(&lock);
     while (working > 0) pthread_cond_wait(&finished, &lock);

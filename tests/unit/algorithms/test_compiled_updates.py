@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import torch
 
 from litmus.algorithms.compiled_updates import compile_updates
-from litmus.algorithms.updates import TorchUpdates
+from litmus.algorithms.updates import Learner, TorchUpdates
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
 from litmus.native.library import MOST_LANES, find_library
@@ -45,7 +45,7 @@ CASES = {
 }
 
 
-def make_parts(case: str, seed: int = 0):
+def make_learner(case: str, seed: int = 0) -> Learner:
     """A buffer of 64 policies, an evaluator and a θ; the same each time."""
     chosen = CASES[case]
     torch.manual_seed(seed)
@@ -60,7 +60,7 @@ def make_parts(case: str, seed: int = 0):
         torch.optim.Adam([theta], lr=1e-3, fused=True),
         torch.optim.Adam(evaluator.parameters(), lr=1e-3, fused=True),
     )
-    return architecture, theta, evaluator, *optimizers, buffer
+    return Learner(architecture, theta, evaluator, *optimizers, buffer)
 
 
 def take_steps(updates, batch_size: int, steps: int = 12) -> list[float]:
@@ -76,19 +76,19 @@ def take_steps(updates, batch_size: int, steps: int = 12) -> list[float]:
 @pytest.mark.parametrize("case", CASES)
 def test_compiled_steps_are_those_of_torch(case: str) -> None:
     batch = CASES[case].batch
-    by_torch, by_kernels = make_parts(case), make_parts(case)
-    expected = take_steps(TorchUpdates(*by_torch), batch)
-    compiled = compile_updates(*by_kernels, batch)
+    by_torch, by_kernels = make_learner(case), make_learner(case)
+    expected = take_steps(TorchUpdates(by_torch), batch)
+    compiled = compile_updates(by_kernels, batch)
     assert compiled is not None
     np.testing.assert_allclose(take_steps(compiled, batch), expected, rtol=1e-3, atol=1e-4)
     for one, other in zip(
-        (by_kernels[1], *by_kernels[2].parameters()),
-        (by_torch[1], *by_torch[2].parameters()),
+        (by_kernels.theta, *by_kernels.evaluator.parameters()),
+        (by_torch.theta, *by_torch.evaluator.parameters()),
         strict=True,
     ):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-4)
-    for one, other in zip(by_kernels[3:5], by_torch[3:5], strict=True):
-        assert_same_adam(one, other)
+    assert_same_adam(by_kernels.theta_optimizer, by_torch.theta_optimizer)
+    assert_same_adam(by_kernels.evaluator_optimizer, by_torch.evaluator_optimizer)
 
 
 def assert_same_adam(one: torch.optim.Adam, other: torch.optim.Adam) -> None:
@@ -103,10 +103,10 @@ def test_every_instruction_set_gives_the_same_steps() -> None:
     assert library is not None
     for lanes in (8, 16):
         if library.choose_kernels(lanes) == lanes:
-            parts = make_parts("small")
-            compiled = compile_updates(*parts, CASES["small"].batch)
+            learner = make_learner("small")
+            compiled = compile_updates(learner, CASES["small"].batch)
             losses = take_steps(compiled, CASES["small"].batch)
-            results.append((losses, parts[1], *parts[2].parameters()))
+            results.append((losses, learner.theta, *learner.evaluator.parameters()))
     library.choose_kernels(MOST_LANES)
     for result in results[1:]:
         assert result[0] == results[0][0]
@@ -116,10 +116,11 @@ def test_every_instruction_set_gives_the_same_steps() -> None:
 @needs_kernels
 def test_steps_go_on_from_a_state_that_was_loaded() -> None:
     """`prepare` finds the tensors that `load_state_dict` put in the place of the old ones."""
-    parts = make_parts("small")
-    compiled = compile_updates(*parts, CASES["small"].batch)
+    learner = make_learner("small")
+    compiled = compile_updates(learner, CASES["small"].batch)
     take_steps(compiled, CASES["small"].batch, steps=3)
-    theta, evaluator, *optimizers = parts[1:5]
+    theta, evaluator = learner.theta, learner.evaluator
+    optimizers = (learner.theta_optimizer, learner.evaluator_optimizer)
     saved = copy.deepcopy(
         [theta.detach(), evaluator.state_dict(), *(one.state_dict() for one in optimizers)]
     )
@@ -135,23 +136,22 @@ def test_steps_go_on_from_a_state_that_was_loaded() -> None:
 
 @needs_kernels
 def test_what_the_kernels_are_not_made_for_is_left_to_torch() -> None:
-    architecture, theta, evaluator, *optimizers, buffer = make_parts("small")
-    assert compile_updates(architecture, theta.double(), evaluator, *optimizers, buffer, 4) is None
-    gaussian = MlpArchitecture((4,), ActionHead("gaussian", SCALED), (7, 5))
-    assert compile_updates(gaussian, theta, evaluator, *optimizers, buffer, 4) is None
-    flat = FlatEvaluator((4,), architecture.num_params, (9,))
-    assert compile_updates(architecture, theta, flat, *optimizers, buffer, 4) is None
+    learner = make_learner("small")
+    for other in (
+        {"theta": learner.theta.double()},
+        {"architecture": MlpArchitecture((4,), ActionHead("gaussian", SCALED), (7, 5))},
+        {"evaluator": FlatEvaluator((4,), learner.architecture.num_params, (9,))},
+    ):
+        assert compile_updates(replace(learner, **other), batch_size=4) is None
 
 
 def test_a_saturated_policy_stands_still() -> None:
     """Where no action can change, there is no slope; a trace of one would become steps."""
-    architecture, theta, *rest = make_parts("small")
+    learner = make_learner("small")
     with torch.no_grad():
-        theta[-3:] = 50.0  # the biases of the actions
-    before = theta.detach().clone()
-    updates = compile_updates(architecture, theta, *rest, 5) or TorchUpdates(
-        architecture, theta, *rest
-    )
+        learner.theta[-3:] = 50.0  # the biases of the actions
+    before = learner.theta.detach().clone()
+    updates = compile_updates(learner, batch_size=5) or TorchUpdates(learner)
     for _ in range(5):
         updates.climb()
-    assert torch.equal(theta.detach(), before)
+    assert torch.equal(learner.theta.detach(), before)
