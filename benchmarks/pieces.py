@@ -86,8 +86,6 @@ class Updates:
         self.slots = torch.arange(self.config.batch_size)
 
         self.algorithm._share_cores(steps=0)
-        if self.algorithm.compiled is not None:
-            self.algorithm.compiled.prepare()
 
     def update_evaluator(self) -> None:
         self.algorithm.updates.fit(self.slots)

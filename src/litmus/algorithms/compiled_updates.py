@@ -25,7 +25,7 @@ from litmus.native.library import (
     PopulationCall,
     find_library,
 )
-from litmus.native.perceptrons import MlpShape, count_threads, describe_shape, find_flat_places
+from litmus.native.perceptrons import MlpShape, describe_shape, find_flat_places
 from litmus.policies.mlp import MlpArchitecture
 from litmus.training.buffer import RowBlocks
 
@@ -40,7 +40,7 @@ class CompiledUpdates:
         storage: RowBlocks,
         batch_size: int,
     ) -> None:
-        self.library, self.learner = library, learner
+        self.library, self.learner, self.threads = library, learner, 1
         self.evaluator, self.storage = evaluator, storage
         states, head = evaluator.probing_states, architecture.head
         self.rows = (ctypes.c_void_p * batch_size)()
@@ -59,10 +59,11 @@ class CompiledUpdates:
                 len(states),
                 self.rows,
                 find_flat_places(policy_shape),
+                threads=1,
             ),
             center=self._point_to(torch.from_numpy(head.center)),
             half_range=self._point_to(torch.from_numpy(head.half_range)),
-            head=PopulationCall(describe_shape(head_shape), 1, batch_size),
+            head=PopulationCall(describe_shape(head_shape), 1, batch_size, threads=1),
             answers=self._reserve(batch_size * widths[0] + MOST_LANES),
             slopes=self._reserve(batch_size * widths[0]),
             values=self._reserve(batch_size),
@@ -70,10 +71,16 @@ class CompiledUpdates:
         )
         self.call.head.inputs = self.call.answers
         self._allocate_memory()
-        self.prepare()
+        self._find_tensors()
 
-    def prepare(self) -> None:
-        """Look again where everything lies: a checkpoint may have been loaded since."""
+    def prepare(self, threads: int) -> None:
+        # Threads of torch's that wait for work keep their core busy: none beside the kernels'.
+        torch.set_num_threads(1)
+        self.threads = self.call.policies.threads = self.call.head.threads = threads
+        self._find_tensors()  # a checkpoint may have been loaded since the last round
+
+    def _find_tensors(self) -> None:
+        """Point to where parameters and Adam's state lie now."""
         states, *layers = self.evaluator.parameters()
         self.call.policies.inputs = states.data_ptr()
         start = layers[0].data_ptr()
@@ -81,8 +88,6 @@ class CompiledUpdates:
         self.call.head.places = (ctypes.c_int64 * len(layers))(
             *((layer.data_ptr() - start) // 4 for layer in layers)
         )
-        self.threads = count_threads()
-        self.call.policies.threads = self.call.head.threads = self.threads
         self.evaluator_adam = _AdamState(self.learner.evaluator_optimizer)
         self.theta_adam = _AdamState(self.learner.theta_optimizer)
 

@@ -34,7 +34,6 @@ from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
 from litmus.files import take_prefixed
-from litmus.native.perceptrons import use_threads
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import flatten
@@ -95,8 +94,7 @@ class Pssvf:
             self.evaluator_optimizer,
             self.buffer,
         )
-        self.compiled = compile_updates(learner, config.batch_size)
-        self.updates: Updates = self.compiled or TorchUpdates(learner)
+        self.updates: Updates = compile_updates(learner, config.batch_size) or TorchUpdates(learner)
         self.running_normalizer = RunningNormalizer(int(np.prod(architecture.state_shape)))
         self.steps = 0
         self.cores = count_cores()
@@ -194,10 +192,7 @@ class Pssvf:
         flops = config.round_size * passes * asked * self.architecture.num_params
         learning = flops * SECONDS_PER_FLOP
         share = learning / (learning + simulating)
-        threads = max(1, round(self.cores * share))
-        # Threads of torch's that wait for work keep their core busy: none beside the kernels'.
-        use_threads(threads if self.compiled else None)
-        torch.set_num_threads(1 if self.compiled else threads)
+        self.updates.prepare(max(1, round(self.cores * share)))
 
     def _learn(self, round_number: int, num_episodes: int) -> dict[str, float]:
         """W × (U_V + U_π) updates."""
@@ -212,8 +207,6 @@ class Pssvf:
         )
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(num_episodes, config.evaluator_updates, config.batch_size)
-        if self.compiled is not None:
-            self.compiled.prepare()
         if self._captured is None:
             results = [self._update(batch) for batch in batches]
         else:

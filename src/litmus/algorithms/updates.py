@@ -32,6 +32,9 @@ class Learner:
 
 
 class Updates(Protocol):
+    def prepare(self, threads: int) -> None:
+        """Before the updates of a round: on a CPU, how many threads they may use."""
+
     def fit(self, slots: Tensor) -> Tensor:
         """One step of the evaluator down its squared error on these policies [B]; the error."""
 
@@ -42,6 +45,9 @@ class Updates(Protocol):
 class TorchUpdates:
     def __init__(self, learner: Learner) -> None:
         self.learner = learner
+
+    def prepare(self, threads: int) -> None:
+        torch.set_num_threads(threads)
 
     def fit(self, slots: Tensor) -> Tensor:
         learner, batch = self.learner, self.learner.buffer.select(slots)

@@ -65,19 +65,6 @@ def evaluate_population(shape: MlpShape, rows: Rows, states: Tensor) -> Tensor:
     return torch.cat(pieces) if len(pieces) > 1 else pieces[0]
 
 
-def use_threads(count: int | None) -> None:
-    """Threads that the kernels share their work between; None: as many as torch uses."""
-    global _threads
-    _threads = count
-
-
-def count_threads() -> int:
-    return torch.get_num_threads() if _threads is None else _threads
-
-
-_threads: int | None = None
-
-
 def _wants_gradient(*tensors: Tensor) -> bool:
     return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
 
@@ -153,7 +140,7 @@ class _Call:
             places,
             self.states.data_ptr(),
             None,
-            count_threads(),
+            torch.get_num_threads(),
         )
         self.memory: Tensor | None = None
 

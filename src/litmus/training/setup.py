@@ -10,7 +10,6 @@ import torch
 
 from litmus.config import TrainConfig
 from litmus.errors import BadInput
-from litmus.native.perceptrons import use_threads
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, make_architecture
 from litmus.rollouts.make import count_cores
@@ -52,4 +51,3 @@ def torch_threads(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-        use_threads(None)

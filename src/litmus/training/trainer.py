@@ -123,8 +123,8 @@ class Trainer:
         now = find_kernels()
         if (before is None) != (now is None):  # AVX2 and AVX-512 give the same bits
             self.display.note(
-                f"warning: this run began {_name_kernels(before)} and goes on "
-                f"{_name_kernels(now)}: its numbers will differ in their last bits"
+                "warning: this run began with compiled kernels and goes on without, or the other "
+                "way round: its numbers will differ in their last bits"
             )
 
     def train(self) -> None:
@@ -355,7 +355,3 @@ class Trainer:
                 **saved["evaluation"],
             )
             self._submit_evaluation(self._evaluation)
-
-
-def _name_kernels(instructions: str | None) -> str:
-    return "without compiled kernels" if instructions is None else "with compiled kernels"

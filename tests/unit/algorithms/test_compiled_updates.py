@@ -130,7 +130,7 @@ def test_steps_go_on_from_a_state_that_was_loaded() -> None:
     evaluator.load_state_dict(saved[1])
     for optimizer, state in zip(optimizers, saved[2:], strict=True):
         optimizer.load_state_dict(state)
-    compiled.prepare()
+    compiled.prepare(threads=1)
     assert take_steps(compiled, CASES["small"].batch, steps=3) == expected
 
 

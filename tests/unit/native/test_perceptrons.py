@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from litmus.native.library import MOST_LANES, Library, find_library
-from litmus.native.perceptrons import MlpShape, evaluate_population, use_threads
+from litmus.native.perceptrons import MlpShape, evaluate_population
 from litmus.policies.mlp_population import evaluate_perceptrons, evaluate_under_autograd
 
 pytestmark = pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
@@ -105,6 +106,14 @@ def test_any_shape_gives_what_torch_gives(
     assert_same(found, learn(evaluate_under_autograd, shape, flat, asked))
 
 
+@contextlib.contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    yield
+    torch.set_num_threads(before)
+
+
 SMALL = MlpShape(((3, 40), (40, 20), (20, 2)), "tanh")
 
 
@@ -113,11 +122,8 @@ def test_the_number_of_threads_does_not_change_a_bit(threads: int, lanes) -> Non
     flat, asked = sample(SMALL, policies=7, states=100)
     results = []
     for count in (1, threads):
-        use_threads(count)
-        try:
+        with torch_threads(count):
             results.append(learn(evaluate_population, SMALL, flat, asked))
-        finally:
-            use_threads(None)
     assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
 
 
@@ -166,16 +172,13 @@ def test_tanh_is_accurate_from_the_smallest_to_the_largest_numbers(lanes) -> Non
 
 def test_a_forked_process_starts_its_own_threads() -> None:
     flat, asked = sample(SMALL, policies=7, states=100)
-    use_threads(3)
-    try:
+    with torch_threads(3):
         expected = evaluate_population(SMALL, flat, asked)
         child = os.fork()
         if child == 0:
             same = torch.equal(evaluate_population(SMALL, flat, asked), expected)
             os._exit(0 if same else 1)
         assert os.waitpid(child, 0)[1] == 0
-    finally:
-        use_threads(None)
 
 
 def test_transforms_of_torch_func_go_through_torch() -> None:
