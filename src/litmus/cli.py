@@ -221,7 +221,7 @@ def run_report(options: argparse.Namespace) -> None:
     from litmus.reports.extra import require_packages
 
     require_packages("PIL", *(["matplotlib"] if options.figures else []))
-    from litmus.reports.records import read_showable
+    from litmus.analysis.records import read_showable
 
     read_showable(options.paths)  # a wrong path is told before torch is imported
     from litmus.reports.report import build_report, choose_out
@@ -237,7 +237,7 @@ def run_watch(options: argparse.Namespace) -> None:
     from litmus.reports.extra import require_packages
 
     require_packages("PIL")
-    from litmus.reports.records import read_showable
+    from litmus.analysis.records import read_showable
 
     read_showable(options.paths)
     from litmus.reports.watch import start_watching

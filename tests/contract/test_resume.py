@@ -108,7 +108,7 @@ KILLING_MOMENTS = [
     ("litmus.runs.checkpoint.write_bytes", 1),
     ("litmus.runs.checkpoint.write_tensors", 3),
     ("litmus.runs.checkpoint.write_bytes", 3),
-    ("litmus.runs.history.HistoryFile.append", 4),
+    ("litmus.runs.journal.Journal.append", 4),
     ("litmus.runs.metrics.MetricsFile.write", 1),
     ("litmus.runs.metrics.MetricsFile.write", 7),
     ("litmus.training.trainer.append_snapshot", 1),

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from litmus.algorithms.base import Outcome, Progress, Round
-from litmus.algorithms.compiled_updates import compile_updates
+from litmus.native.updates import compile_updates
 from litmus.algorithms.updates import Learner, TorchUpdates, Updates
 from litmus.config import ActorEvaluatorConfig, PssvfConfig, TrainConfig
 from litmus.errors import RunFailed
@@ -41,9 +41,9 @@ from litmus.rollouts.base import Collector, Pending, Request
 from litmus.rollouts.make import count_cores
 from litmus.seeding import Stream, make_generator, perturb
 from litmus.tasks.base import Episode
-from litmus.training.buffer import Buffer
-from litmus.training.capture import CapturedStep
-from litmus.training.normalizer import RunningNormalizer
+from litmus.algorithms.buffer import Buffer
+from litmus.algorithms.capture import CapturedStep
+from litmus.algorithms.running_normalizer import RunningNormalizer
 
 SECONDS_PER_STEP, SECONDS_PER_FLOP = 1e-4, 1e-11
 """Rough costs on one core of today, to share out cores between simulation and learning."""

@@ -16,7 +16,7 @@ from torch.optim import Adam
 from litmus.evaluators.base import Evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import Population
-from litmus.training.buffer import Buffer
+from litmus.algorithms.buffer import Buffer
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from litmus.errors import BadInput
 from litmus.native.library import find_library
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Forward
-from litmus.policies.compiled_mlp import CompiledMlp
+from litmus.native.acting import CompiledMlp
 
 if TYPE_CHECKING:
     import torch

@@ -19,9 +19,9 @@ from litmus.errors import BadInput, RunFailed
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.policy import Policy
-from litmus.reports.behaviour import Behaviour, run_behaviour
+from litmus.analysis.behaviour import Behaviour, run_behaviour
 from litmus.reports.component_names import name_action_components, name_state_components
-from litmus.reports.knowledge import (
+from litmus.analysis.knowledge import (
     Judgement,
     PolicySample,
     ProbingKnowledge,
@@ -32,12 +32,12 @@ from litmus.reports.knowledge import (
     measure_fresh,
     sample_buffer,
 )
-from litmus.reports.records import RunRecord
+from litmus.analysis.records import RunRecord
 from litmus.reports.render import CannotRender, RenderedState, Rendering
-from litmus.reports.statistics import Floats
-from litmus.reports.stopping import IsStopped, Stopped, never
+from litmus.analysis.statistics import Floats
+from litmus.analysis.stopping import IsStopped, Stopped, never
 from litmus.runs.directory import Run
-from litmus.training.restore import open_history
+from litmus.runs.restore import open_journal
 
 SHOWN_STATES = (6, 4, 3)
 """Probing states with pictures, the most important ones: of one run, of each of two, of more."""
@@ -205,7 +205,7 @@ class DetailsInProgress:
 def _read_history(run: Run, policy: Policy) -> list[Round]:
     if not run.history_path.is_dir():
         raise BadInput("the run has none")
-    return open_history(run, policy.architecture).read()
+    return open_journal(run, policy.architecture).read()
 
 
 def _sample(record: RunRecord, rounds: list[Round]) -> PolicySample:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from litmus.reports.behaviour import Behaviour
+from litmus.analysis.behaviour import Behaviour
 from litmus.reports.details import RunDetails
 from litmus.reports.figures import Bar, BarChart, Chart, Panel, Series, View
-from litmus.reports.groups import Group
-from litmus.reports.knowledge import Judgement
-from litmus.reports.records import RunRecord, read_curve
+from litmus.analysis.groups import Group
+from litmus.analysis.knowledge import Judgement
+from litmus.analysis.records import RunRecord, read_curve
 
 SHOWN_COMPONENTS = 8
 SHOWN_BARS = 12

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from html import escape
 
 from litmus.reports.details import RunDetails
-from litmus.reports.groups import Group
+from litmus.analysis.groups import Group
 from litmus.reports.html import count, show_duration, show_number, tag
-from litmus.reports.records import RunRecord
-from litmus.reports.statistics import Estimate
+from litmus.analysis.records import RunRecord
+from litmus.analysis.statistics import Estimate
 
 MOST_NAMED = 6
 

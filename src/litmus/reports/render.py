@@ -23,8 +23,8 @@ import numpy as np
 from litmus.policies.architecture import architecture_to_json
 from litmus.policies.policy import Policy
 from litmus.reports.simulator_states import find_mapping
-from litmus.reports.statistics import Floats
-from litmus.reports.stopping import IsStopped, Stopped, never
+from litmus.analysis.statistics import Floats
+from litmus.analysis.stopping import IsStopped, Stopped, never
 
 LIBRARIES = ("egl", "osmesa")
 MOST_SECONDS = 120

@@ -9,10 +9,10 @@ from pathlib import Path
 from litmus.errors import BadInput
 from litmus.files import write_bytes
 from litmus.reports.details import DetailsInProgress, RunDetails
-from litmus.reports.groups import Group, group_records
+from litmus.analysis.groups import Group, group_records
 from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.page import Content, write_page
-from litmus.reports.records import RunRecord, read_showable
+from litmus.analysis.records import RunRecord, read_showable
 from litmus.reports.sections import write_sections
 
 Examine = Callable[[Sequence[RunRecord]], Sequence[RunDetails]]

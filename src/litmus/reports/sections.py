@@ -19,7 +19,7 @@ from litmus.reports.drawings import (
 )
 from litmus.reports.figures import Figure
 from litmus.reports.gallery import is_image, write_gallery
-from litmus.reports.groups import Group, find_differences, show_value
+from litmus.analysis.groups import Group, find_differences, show_value
 from litmus.reports.html import (
     chip,
     count,
@@ -31,8 +31,8 @@ from litmus.reports.html import (
     table,
     tag,
 )
-from litmus.reports.knowledge import Judgement
-from litmus.reports.records import RunRecord
+from litmus.analysis.knowledge import Judgement
+from litmus.analysis.records import RunRecord
 
 
 @dataclass

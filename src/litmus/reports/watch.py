@@ -19,10 +19,10 @@ from pathlib import Path
 
 from litmus.errors import BadInput
 from litmus.reports.details import DetailsInProgress, RunDetails
-from litmus.reports.groups import group_records
-from litmus.reports.records import RunRecord, read_records, read_showable
+from litmus.analysis.groups import group_records
+from litmus.analysis.records import RunRecord, read_records, read_showable
 from litmus.reports.report import Report, choose_detailed, make_report
-from litmus.reports.stopping import Stopped
+from litmus.analysis.stopping import Stopped
 
 logger = logging.getLogger("litmus")
 

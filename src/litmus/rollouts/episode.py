@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from litmus.native.library import CompiledActor
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, Forward
-from litmus.policies.compiled_mlp import CompiledMlp
+from litmus.native.acting import CompiledMlp
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
 from litmus.seeding import make_generator, perturb

@@ -103,7 +103,7 @@ class Run:
     def policy(self) -> Policy:
         """The learned policy: the final one, or the newest checkpoint's in an unfinished run."""
         from litmus.policies.policy import Policy
-        from litmus.training.restore import restore_policy
+        from litmus.runs.restore import restore_policy
 
         return Policy.load(self.policy_path) if self._has_results else restore_policy(self)
 
@@ -111,7 +111,7 @@ class Run:
     def evaluator(self) -> Evaluator:
         """The learned evaluator: the final one, or the newest checkpoint's."""
         from litmus.evaluators.base import load_evaluator
-        from litmus.training.restore import restore_evaluator
+        from litmus.runs.restore import restore_evaluator
 
         if self._has_results:
             return load_evaluator(self.evaluator_path)

@@ -87,7 +87,7 @@ def resume(
     quiet: bool = False,
 ) -> Run:
     """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be."""
-    from litmus.training.restore import restore
+    from litmus.runs.restore import restore
 
     run = Run(path)
     changes: dict[str, Any] = {}

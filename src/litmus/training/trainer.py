@@ -34,7 +34,7 @@ from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
 from litmus.training.display import Display
 from litmus.training.interrupts import Interrupted, InterruptFlag
-from litmus.training.restore import Restored, open_history
+from litmus.runs.restore import Restored, open_journal
 from litmus.training.setup import (
     choose_device,
     count_episodes_under_way,
@@ -100,7 +100,7 @@ class Trainer:
         self.algorithm = ALGORITHMS[self.config.algorithm].load()(
             self.config, self.architecture, self.collector, self.device
         )
-        self.history = open_history(run, self.architecture)
+        self.history = open_journal(run, self.architecture)
         self._evaluation: Evaluation | None = None
         self._evaluation_pending: Pending | None = None
         self._latest_return: float | None = None

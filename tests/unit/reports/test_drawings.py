@@ -16,8 +16,8 @@ from litmus.reports.drawings import (
     draw_predictions,
     draw_training,
 )
-from litmus.reports.groups import group_records
-from litmus.reports.records import read_record
+from litmus.analysis.groups import group_records
+from litmus.analysis.records import read_record
 
 
 @pytest.fixture(scope="module")

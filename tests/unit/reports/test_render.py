@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from litmus import Run
-from litmus.reports.behaviour import run_behaviour
+from litmus.analysis.behaviour import run_behaviour
 from litmus.reports.render import ROLL_TITLES, CannotRender, RenderedState, Rendering
 
 Image = pytest.importorskip("PIL.Image")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from litmus.reports.groups import group_records
-from litmus.reports.records import RunRecord, read_record, read_records
+from litmus.analysis.groups import group_records
+from litmus.analysis.records import RunRecord, read_record, read_records
 
 
 def _record(name: str, final: float | None = None, **config: Any) -> RunRecord:

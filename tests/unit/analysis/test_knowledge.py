@@ -11,8 +11,8 @@ from litmus.algorithms.base import Outcome, Round
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import Population
-from litmus.reports.behaviour import Behaviour, run_behaviour
-from litmus.reports.knowledge import (
+from litmus.analysis.behaviour import Behaviour, run_behaviour
+from litmus.analysis.knowledge import (
     FIRST_FRESH_INDEX,
     Judgement,
     PolicySample,
@@ -25,7 +25,7 @@ from litmus.reports.knowledge import (
     sample_buffer,
 )
 from litmus.seeding import perturb
-from litmus.training.restore import open_history
+from litmus.runs.restore import open_journal
 
 
 def _round(number: int, returns: list[float | None], size: int = 3) -> Round:
@@ -78,7 +78,7 @@ def test_what_is_said_of_a_run_fits_its_evaluator(hopper_run: Path) -> None:
     run = Run(hopper_run)
     policy, evaluator = run.policy, run.evaluator
     assert isinstance(evaluator, FingerprintEvaluator)
-    rounds = open_history(run, policy.architecture).read()
+    rounds = open_journal(run, policy.architecture).read()
     sample = sample_buffer(rounds, 10_000, run.config.seed)
     judged = judge(evaluator, policy.architecture, sample)
     one = Population(policy.architecture, torch.from_numpy(sample.flat_params[:1]))

@@ -21,8 +21,8 @@ from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.policy import Policy
 from litmus.policies.population import Population
-from litmus.reports.statistics import Floats, rank_correlation
-from litmus.reports.stopping import IsStopped, never
+from litmus.analysis.statistics import Floats, rank_correlation
+from litmus.analysis.stopping import IsStopped, never
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.make import make_collector
 from litmus.seeding import Stream, perturb

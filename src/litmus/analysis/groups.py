@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from litmus.reports.records import RunRecord
-from litmus.reports.statistics import (
+from litmus.analysis.records import RunRecord
+from litmus.analysis.statistics import (
     Band,
     Estimate,
     average_curves,

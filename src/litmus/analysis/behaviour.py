@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litmus.policies.policy import Policy
-from litmus.reports.statistics import Floats
+from litmus.analysis.statistics import Floats
 from litmus.rollouts.episode import ActingPolicy
 from litmus.seeding import Stream, make_generator
 from litmus.tasks.gymnasium_registry import make_environment

@@ -27,7 +27,7 @@ from litmus.native.library import (
 )
 from litmus.native.perceptrons import MlpShape, describe_shape, find_flat_places
 from litmus.policies.mlp import MlpArchitecture
-from litmus.training.buffer import RowBlocks
+from litmus.algorithms.buffer import RowBlocks
 
 
 class CompiledUpdates:

@@ -10,7 +10,7 @@ import pytest
 from litmus.algorithms.base import Outcome, Round
 from litmus.errors import BadInput
 from litmus.policies.normalizer import Normalizer
-from litmus.runs.history import HistoryFile
+from litmus.runs.journal import Journal
 
 
 def make_round(number: int) -> Round:
@@ -25,8 +25,8 @@ def make_round(number: int) -> Round:
     )
 
 
-def write(directory: Path, count: int) -> HistoryFile:
-    history = HistoryFile(directory, num_params=5, state_size=2)
+def write(directory: Path, count: int) -> Journal:
+    history = Journal(directory, num_params=5, state_size=2)
     for number in range(count):
         history.append(make_round(number))
     history.sync()
@@ -53,7 +53,7 @@ def test_the_first_rounds_can_be_read_alone(tmp_path: Path) -> None:
 
 
 def test_an_empty_history_is_no_rounds(tmp_path: Path) -> None:
-    assert HistoryFile(tmp_path / "h", 5, 2).read(0) == []
+    assert Journal(tmp_path / "h", 5, 2).read(0) == []
 
 
 def test_fewer_rounds_than_a_checkpoint_counts_on_is_bad_input(tmp_path: Path) -> None:

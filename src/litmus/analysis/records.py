@@ -13,7 +13,7 @@ import numpy as np
 
 from litmus.errors import BadInput
 from litmus.files import read_json
-from litmus.reports.statistics import Curve
+from litmus.analysis.statistics import Curve
 from litmus.runs.directory import Run
 from litmus.runs.metrics import Event
 

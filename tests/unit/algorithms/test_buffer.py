@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from litmus.training.buffer import Buffer, DeviceTable, RowBlocks
+from litmus.algorithms.buffer import Buffer, DeviceTable, RowBlocks
 
 CPU = torch.device("cpu")
 

@@ -24,7 +24,7 @@ from litmus.errors import BadInput
 from litmus.policies.normalizer import Normalizer
 
 
-class HistoryFile:
+class Journal:
     """Appends rounds and reads them back."""
 
     def __init__(self, directory: Path, num_params: int, state_size: int) -> None:

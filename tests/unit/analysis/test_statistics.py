@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litmus.reports.statistics import (
+from litmus.analysis.statistics import (
     Curve,
     average_curves,
     interquartile_mean,

@@ -15,7 +15,7 @@ from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
 from litmus.runs.checkpoint import Checkpoint, read_newest_first
 from litmus.runs.directory import Run
-from litmus.runs.history import HistoryFile
+from litmus.runs.journal import Journal
 
 logger = logging.getLogger("litmus")
 
@@ -27,9 +27,9 @@ class Restored:
     history: list[Round]
 
 
-def open_history(run: Run, architecture: Architecture) -> HistoryFile:
+def open_journal(run: Run, architecture: Architecture) -> Journal:
     size = Normalizer.identity(architecture.state_shape).mean.size
-    return HistoryFile(run.history_path, architecture.num_params, size)
+    return Journal(run.history_path, architecture.num_params, size)
 
 
 def find_checkpoint(run: Run) -> Checkpoint:
@@ -55,7 +55,7 @@ def restore(run: Run) -> Restored | None:
             continue
         architecture = architecture_from_json(found.counters["architecture"])
         try:
-            history = open_history(run, architecture).read(found.counters["rounds"])
+            history = open_journal(run, architecture).read(found.counters["rounds"])
         except BadInput as error:
             _warn(run, found.path, str(error))
             problem = str(error)

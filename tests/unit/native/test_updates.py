@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from litmus.algorithms.compiled_updates import compile_updates
+from litmus.native.updates import compile_updates
 from litmus.algorithms.updates import Learner, TorchUpdates
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
@@ -18,7 +18,7 @@ from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.population import flatten
 from litmus.tasks.base import ContinuousActions
-from litmus.training.buffer import Buffer
+from litmus.algorithms.buffer import Buffer
 
 CPU = torch.device("cpu")
 needs_kernels = pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
