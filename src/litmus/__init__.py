@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from litmus.errors import BadInput, RunFailed
     from litmus.evaluators.base import Evaluator, load_evaluator
     from litmus.policies.policy import Policy
-    from litmus.policies.population import Population
-    from litmus.runs.directory import Run
+    from litmus.policies.population import FlatPopulation, MixedPopulation, Population
+    from litmus.runs.run import Run
     from litmus.training.api import Measurement, evaluate, resume, train
 
 _HOMES = {
@@ -22,8 +22,10 @@ _HOMES = {
     "Evaluator": "litmus.evaluators.base",
     "Measurement": "litmus.training.api",
     "Policy": "litmus.policies.policy",
+    "FlatPopulation": "litmus.policies.population",
+    "MixedPopulation": "litmus.policies.population",
     "Population": "litmus.policies.population",
-    "Run": "litmus.runs.directory",
+    "Run": "litmus.runs.run",
     "RunFailed": "litmus.errors",
     "evaluate": "litmus.training.api",
     "load_evaluator": "litmus.evaluators.base",
@@ -34,7 +36,9 @@ _HOMES = {
 __all__ = [
     "BadInput",
     "Evaluator",
+    "FlatPopulation",
     "Measurement",
+    "MixedPopulation",
     "Policy",
     "Population",
     "Run",

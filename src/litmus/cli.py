@@ -9,14 +9,17 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from litmus.algorithms import ALGORITHMS
+from litmus.algorithms import ALGORITHMS, CHOICES, find_options
+from litmus.config import option
 from litmus.errors import BadInput, RunFailed
-from litmus.options import OneLineParser, add_fields
-from litmus.presets import PRESETS
+from litmus.files import read_json
+from litmus.options import OneLineParser, add_options
+from litmus.presets import PRESETS, Preset
+from litmus.registry import Entry
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -30,9 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(levelname)s: %(message)s")
     if isinstance(sys.stdout, io.TextIOWrapper):  # θ and ± on a terminal that lacks them
         sys.stdout.reconfigure(errors="replace")
-    parser = build_parser()
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = parser.parse_args(arguments)
+        options = build_parser(words).parse_args(words)
         run: Callable[[argparse.Namespace], None] = options.run
         run(options)
         sys.stdout.flush()  # here, where a closed pipe is no error
@@ -50,11 +53,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return DONE
 
 
-def build_parser() -> OneLineParser:
+def build_parser(words: Sequence[str] = ()) -> OneLineParser:
+    """`words` are what the user typed: what they choose by name brings options of its own."""
     parser = OneLineParser("litmus", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=_read_version())
     commands = parser.add_subparsers(metavar="COMMAND", required=True, dest="command")
-    _add_train(commands)
+    _add_train(commands, words)
     _add_resume(commands)
     _add_evaluate(commands)
     _add_report(commands)
@@ -63,35 +67,57 @@ def build_parser() -> OneLineParser:
     return parser
 
 
-def _add_train(commands: Any) -> None:
+def _add_train(commands: Any, words: Sequence[str]) -> None:
     summary = "train a policy and its evaluator"
     parser = commands.add_parser("train", help=summary, description=summary.capitalize() + ".")
     algorithms = parser.add_subparsers(metavar="ALGORITHM", required=True, dest="algorithm")
-    for name, entry in ALGORITHMS.items():
+    chosen = words[1] if words[:1] == ["train"] and len(words) > 1 else ""
+    own = [chosen] if ":" in chosen else []
+    for name in (*ALGORITHMS, *own):
+        entry = ALGORITHMS.find(name)
         one = algorithms.add_parser(
             name,
             help=entry.summary,
-            description=entry.config.__doc__,
+            description=entry.summary.capitalize() + ".",
             usage=f"litmus train {name} --task ID [options]",  # all of them would fill the screen
         )
-        one.add_argument(
-            "--preset",
-            metavar="NAME",
-            default="default",
-            help="named configuration [default]; see 'litmus list presets'",
-        )
-        one.add_argument(
-            "--config",
-            metavar="FILE",
-            help="configuration file, as a run's config.json; options override it",
-        )
-        one.add_argument(
-            "--out",
-            metavar="DIR",
-            help="run directory, which must not exist [runs/TASK-ALGORITHM-seedN]",
-        )
-        add_fields(one, entry.config)
+        if name == chosen:
+            _add_training_options(one, name, words)
         one.set_defaults(run=run_train, _parser=one)
+
+
+def _add_training_options(parser: OneLineParser, algorithm: str, words: Sequence[str]) -> None:
+    parser.add_argument(
+        "--preset",
+        metavar="NAME",
+        default="default",
+        help="named configuration [default]; see 'litmus list presets'",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="configuration file, as a run's config.json; options override it",
+    )
+    parser.add_argument(
+        "--out",
+        metavar="DIR",
+        help="run directory, which must not exist [runs/TASK-ALGORITHM-seedN]",
+    )
+    chosen = _find_choices(words)
+    defaults = {**ALGORITHMS.find(algorithm).defaults, **chosen}
+    add_options(parser, find_options(algorithm, chosen), defaults)
+
+
+def _find_choices(words: Sequence[str]) -> dict[str, Any]:
+    """What is chosen by name, on the command line or in a configuration file."""
+    names = OneLineParser(add_help=False, exit_on_error=False)
+    for choice in ("config", *CHOICES):
+        names.add_argument(option(choice))
+    given = vars(names.parse_known_args(words)[0])
+    path = given.pop("config")
+    from_file = {} if path is None else read_json(Path(path))
+    chosen = {name: given[name] or from_file.get(name) for name in CHOICES}
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _add_resume(commands: Any) -> None:
@@ -156,9 +182,7 @@ def _add_watch(commands: Any) -> None:
 def _add_list(commands: Any) -> None:
     summary = "show what there is to choose from"
     parser = commands.add_parser("list", help=summary, description=summary.capitalize() + ".")
-    parser.add_argument(
-        "list", metavar="tasks|presets|algorithms|experiments", choices=tuple(LISTS)
-    )
+    parser.add_argument("list", metavar="|".join(LISTS), choices=tuple(LISTS))
     parser.set_defaults(run=run_list, _parser=parser)
 
 
@@ -256,22 +280,22 @@ def run_list(options: argparse.Namespace) -> None:
 
 
 def _list_tasks() -> list[str]:
-    from litmus.tasks import TASKS
     from litmus.tasks.gymnasium_registry import list_environments
 
-    return [*sorted(TASKS), *list_environments()]
+    return list_environments()
 
 
-def _list_table(rows: dict[str, str]) -> list[str]:
+def _list_table(rows: Mapping[str, Preset | Entry]) -> list[str]:
     width = max(map(len, rows), default=0)
-    return [f"{name:<{width}}  {text}" for name, text in rows.items()]
+    return [f"{name:<{width}}  {one.summary}" for name, one in rows.items()]
 
 
 LISTS: dict[str, Callable[[], list[str]]] = {
     "tasks": _list_tasks,
-    "presets": lambda: _list_table({name: p.summary for name, p in PRESETS.items()}),
-    "algorithms": lambda: _list_table({name: a.summary for name, a in ALGORITHMS.items()}),
-    "experiments": lambda: ["no experiments are built in yet"],
+    "presets": lambda: _list_table(PRESETS),
+    "algorithms": lambda: _list_table(ALGORITHMS),
+    "architectures": lambda: _list_table(CHOICES["architecture"]),
+    "evaluators": lambda: _list_table(CHOICES["evaluator"]),
 }
 
 
@@ -303,7 +327,8 @@ def _print_result(run: Any) -> None:
     )
     print(f"run        {run.path}")
     print(f"policy     {run.policy_path}")
-    print(f"evaluator  {run.evaluator_path}")
+    if run.evaluator_path.exists():
+        print(f"evaluator  {run.evaluator_path}")
 
 
 def _whole(name: str) -> Callable[[str], int]:

@@ -1,20 +1,25 @@
 """What a run is made of: frozen dataclasses whose field docstrings are the `--help`.
 
-Saved as JSON in the run directory and read back strictly: an unknown key is an error. This module
-does not import torch.
+A configuration is flat wherever people meet it (options, keywords, config.json): the options of the
+chosen architecture and evaluator stand among the others. Read strictly: an unknown key is an error.
+This module does not import torch.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import numbers
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from litmus.errors import BadInput, suggest
+from litmus.registry import Registry
 
 T = TypeVar("T")
+Values = dict[str, Any]
 
 
 def at_least(minimum: float, default: T) -> T:
@@ -32,29 +37,34 @@ def above(minimum: float, default: T) -> T:
     return field(default=default, metadata={"above": minimum})
 
 
+def options_of(choice: str) -> Values:
+    """A field that holds the options of what the field `choice` names."""
+    return field(default_factory=dict, metadata={"options_of": choice})
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
     """What every algorithm shares."""
 
-    algorithm: ClassVar[str]
-
+    algorithm: str = field(metadata={"is_argument": True})
+    """What learns: a name of `litmus list algorithms`, or package:Class."""
     task: str
-    """Gymnasium id, such as Swimmer-v5, or package:Id for an environment of your own."""
+    """Gymnasium id, such as Swimmer-v5, or package:Id or package:Class for one of your own."""
+    env_kwargs: Values = field(default_factory=dict)
+    """Options of the task itself, as a JSON object: '{"continuous": true}'."""
     seed: int = between(0, 2**32 - 1, 0)
     """Decides every random number of the run."""
     steps: int = at_least(1, 3_000_000)
     """Environment steps to train for; the run ends with the round that reaches them."""
     workers: int | None = at_least(0, None)
-    """Processes that run episodes (default: one a core; 0: only this). Never changes results."""
+    """Worker processes that run episodes (default: one per core); with 0, episodes run in the
+    training process. Never changes results."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the evaluator learns; auto takes CUDA where there is a GPU."""
 
     architecture: str = "mlp"
-    """Policy network family."""
-    hidden: tuple[int, ...] = at_least(1, (256, 256))
-    """Hidden units of each policy layer; none for a linear policy."""
-    activation: Literal["tanh", "relu"] = "tanh"
-    """Activation of the policy's hidden layers."""
+    """Policy network: a name of `litmus list architectures`, or package:Class."""
+    architecture_options: Values = options_of("architecture")
     distribution: Literal["auto", "deterministic", "gaussian", "categorical"] = "auto"
     """Kind of policy; auto: deterministic for continuous actions, categorical for discrete ones."""
     normalize_observations: bool = True
@@ -73,31 +83,111 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         for spec in dataclasses.fields(self):
-            _check_bounds(spec, getattr(self, spec.name))
+            check_bounds(spec, getattr(self, spec.name))
 
-    def to_dict(self) -> dict[str, Any]:
-        values = {
-            key: list(value) if isinstance(value, tuple) else value
-            for key, value in dataclasses.asdict(self).items()
+    @property
+    def episodes_at_once(self) -> int:
+        """Episodes that the algorithm asks its collector for at a time: the pool makes room."""
+        return 1
+
+    def to_dict(self) -> Values:
+        """Flat, in plain values."""
+        values: Values = {}
+        for spec in dataclasses.fields(self):
+            value = getattr(self, spec.name)
+            values |= value if "options_of" in spec.metadata else {spec.name: value}
+        return {
+            key: list(value) if isinstance(value, tuple) else value for key, value in values.items()
         }
-        return {"algorithm": self.algorithm, **values}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Build from plain values; unknown keys and values of a wrong type are errors."""
-        names = {spec.name for spec in dataclasses.fields(cls)}
+    def from_dict(cls, values: Values, registries: Mapping[str, Registry]) -> Self:
+        """From flat values; unknown keys and values of a wrong type are errors."""
+        known = list_options(cls, values, registries)
         for key in values:
-            if key not in names:
-                raise BadInput(f"unknown option '{key}' for {cls.algorithm}{suggest(key, names)}")
+            if key not in known:
+                raise BadInput(
+                    f"unknown option '{key}' for {values['algorithm']}{suggest(key, known)}"
+                )
         if "task" not in values:
             raise BadInput("no task given; name one with --task, such as --task Swimmer-v5")
-        hints = typing.get_type_hints(cls)
-        return cls(**{key: check_type(key, value, hints[key]) for key, value in values.items()})
+        built: Values = {}
+        for name, one in known.items():
+            if name not in values and one.group is None:
+                continue
+            value = check_type(name, values.get(name, one.default), one.hint)
+            check_bounds(one.spec, value)
+            if one.group is None:
+                built[name] = value
+            else:
+                built.setdefault(one.group, {})[name] = value
+        for choice, registry in registries.items():
+            own = built.get(f"{choice}_options")
+            if own and not registry.provided:  # checks of its own, if it has any
+                name = values.get(choice, _default(_field(cls, choice)))
+                registry.find(name).find_options()(**own)
+        return cls(**built)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a configuration, wherever it comes from."""
+
+    owner: type
+    """The dataclass that has it as a field."""
+    spec: dataclasses.Field[Any]
+    hint: Any
+    default: Any
+    group: str | None = None
+    """The field of the configuration that it is kept in, where it is not one itself."""
+
+
+def list_options(
+    config: type, values: Mapping[str, Any], registries: Mapping[str, Registry]
+) -> dict[str, Option]:
+    """Every option of a configuration that begins with these values, by name.
+
+    `registries`: by the field that chooses from it. What is chosen brings options of its own.
+    """
+    options: dict[str, Option] = {}
+    for spec in dataclasses.fields(config):
+        choice = spec.metadata.get("options_of")
+        if choice is None:
+            found = {spec.name: Option(config, spec, _hint(config, spec), _default(spec))}
+        else:
+            name = values.get(choice, _default(_field(config, choice)))
+            if not isinstance(name, str):
+                raise BadInput(f"{option(choice)} takes a name, not '{name}'")
+            owner = registries[choice].find(name).find_options()
+            found = {
+                own.name: Option(owner, own, _hint(owner, own), _default(own), spec.name)
+                for own in dataclasses.fields(owner)
+                if own.init and own.name not in registries[choice].provided
+            }
+        for name in found.keys() & options.keys():
+            raise BadInput(f"two options are called '{name}': rename that of the {choice}")
+        options |= found
+    return options
+
+
+def _field(config: type, name: str) -> dataclasses.Field[Any]:
+    return next(spec for spec in dataclasses.fields(config) if spec.name == name)
+
+
+def _hint(owner: type, spec: dataclasses.Field[Any]) -> Any:
+    return typing.get_type_hints(owner)[spec.name]
+
+
+def _default(spec: dataclasses.Field[Any]) -> Any:
+    if spec.default_factory is not dataclasses.MISSING:
+        return spec.default_factory()
+    return None if spec.default is dataclasses.MISSING else spec.default
 
 
 @dataclass(frozen=True, kw_only=True)
-class ActorEvaluatorConfig(TrainConfig):
-    """Algorithm 1, whichever evaluator it uses."""
+class PssvfConfig(TrainConfig):
+    """Algorithm 1: policies are perturbed and measured, an evaluator learns from that, the policy
+    climbs the evaluator."""
 
     round_size: int = at_least(1, 16)
     """Episodes collected from one θ before the next updates; 1 is the paper's schedule."""
@@ -105,8 +195,9 @@ class ActorEvaluatorConfig(TrainConfig):
     """Simulate the next round while this one is learned from; θ then lags by one round."""
     noise: float = above(0, 0.05)
     """Standard deviation σ of the perturbation of policy parameters."""
-    evaluator_hidden: tuple[int, ...] = at_least(1, (256, 256))
-    """Hidden units of each layer of the evaluator's head."""
+    evaluator: str = "fingerprint"
+    """What judges policies: a name of `litmus list evaluators`, or package:Class."""
+    evaluator_options: Values = options_of("evaluator")
     policy_lr: float = above(0, 2e-6)
     """Adam's learning rate for the policy."""
     evaluator_lr: float = above(0, 5e-3)
@@ -122,34 +213,9 @@ class ActorEvaluatorConfig(TrainConfig):
     recency: float = at_least(0, 1.1)
     """Exponent k of the sampling weight 1/x^k, x episodes after storing; 0 is uniform."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class PssvfConfig(ActorEvaluatorConfig):
-    """PSSVF with policy fingerprinting: the evaluator asks what a policy does in probing states."""
-
-    algorithm: ClassVar[str] = "pssvf"
-
-    probing_states: int = at_least(1, 200)
-    """Number K of learned probing states."""
-    probing_low: float = 0.0
-    """Probing states start uniform between this and --probing-high, in normalised coordinates."""
-    probing_high: float = 1.0
-    """Upper end of that range."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.probing_high < self.probing_low:
-            raise BadInput(
-                f"--probing-high must be at least --probing-low, {self.probing_low}, "
-                f"not {self.probing_high}"
-            )
-
-
-@dataclass(frozen=True, kw_only=True)
-class VanillaPssvfConfig(ActorEvaluatorConfig):
-    """Vanilla PSSVF: the evaluator reads flat policy parameters."""
-
-    algorithm: ClassVar[str] = "vanilla-pssvf"
+    @property
+    def episodes_at_once(self) -> int:
+        return self.round_size
 
 
 def check_type(name: str, value: Any, hint: Any) -> Any:
@@ -161,6 +227,8 @@ def check_type(name: str, value: Any, hint: Any) -> Any:
         return value
     if type(None) in arguments:
         return None if value is None else check_type(name, value, arguments[0])
+    if origin is dict:
+        return _check_json_object(name, value)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise BadInput(f"{option(name)} takes whole numbers, not '{value}'")
@@ -175,8 +243,18 @@ def check_type(name: str, value: Any, hint: Any) -> Any:
                 raise BadInput(f"{option(name)} must be a finite number") from error
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-        raise BadInput(f"{option(name)} takes {words[hint]}, not '{value}'")
+        raise BadInput(f"{option(name)} takes {words.get(hint, hint)}, not '{value}'")
     return value
+
+
+def _check_json_object(name: str, value: Any) -> Values:
+    if not isinstance(value, dict):
+        raise BadInput(f"{option(name)} takes a JSON object such as '{{\"x\": 1}}', not '{value}'")
+    try:
+        copied: Values = json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{option(name)} takes values that JSON can hold: {error}") from error
+    return copied
 
 
 def option(name: str) -> str:
@@ -184,12 +262,12 @@ def option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _check_bounds(spec: dataclasses.Field[Any], value: Any) -> None:
+def check_bounds(spec: dataclasses.Field[Any], value: Any) -> None:
     values = value if isinstance(value, tuple) else (value,)
     for number in values:
         if isinstance(number, float) and number - number != 0:
             raise BadInput(f"{option(spec.name)} must be a finite number, not {number}")
-        if number is None or isinstance(number, bool | str):
+        if not isinstance(number, int | float) or isinstance(number, bool):
             continue
         if "minimum" in spec.metadata and number < spec.metadata["minimum"]:
             raise BadInput(

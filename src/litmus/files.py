@@ -80,12 +80,3 @@ def load_module(path: Path, what: str, version: int, build: Callable[[Any], Modu
     except safetensors.SafetensorError as error:
         raise BadInput(f"{path} is damaged: {error}") from error
     return module
-
-
-def take_prefixed(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those whose names begin with `prefix`, under the rest of their names."""
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }

@@ -9,13 +9,15 @@ import argparse
 import ast
 import dataclasses
 import inspect
+import json
 import shutil
 import textwrap
 import typing
-from functools import partial
+from collections.abc import Mapping
+from functools import lru_cache, partial
 from typing import Any, Literal, NoReturn
 
-from litmus.config import option
+from litmus.config import Option, option
 from litmus.errors import BadInput, suggest
 
 
@@ -56,38 +58,59 @@ class OneLineParser(argparse.ArgumentParser):
             raise BadInput(f"unknown {what} '{value}'{suggest(str(value), choices)}")
 
 
-def add_fields(parser: argparse.ArgumentParser, config: type) -> None:
-    """Add one option for each field of a dataclass; those not given stay out of the namespace."""
-    hints, docs = typing.get_type_hints(config), field_docstrings(config)
-    for spec in dataclasses.fields(config):
-        hint = hints[spec.name]
-        help_text = docs[spec.name].replace("%", "%%") + _describe_default(spec)
-        common: dict[str, Any] = {"help": help_text, "default": argparse.SUPPRESS}
+def add_options(
+    parser: argparse.ArgumentParser, options: Mapping[str, Option], defaults: Mapping[str, Any]
+) -> None:
+    """Add each option of a configuration; those not given stay out of the namespace.
+
+    `defaults` are shown in the place of the options' own.
+    """
+    for name, one in options.items():
+        if one.spec.metadata.get("is_argument"):
+            continue
+        text = field_docstrings(one.owner).get(name, f"Of the {_show_owner(one)}.")
+        text = " ".join(text.split()).replace("%", "%%")
+        text += _describe_default(defaults.get(name, one.default))
+        common: dict[str, Any] = {"help": text, "default": argparse.SUPPRESS}
+        hint = one.hint
         if hint is bool:
-            parser.add_argument(option(spec.name), action=argparse.BooleanOptionalAction, **common)
+            parser.add_argument(option(name), action=argparse.BooleanOptionalAction, **common)
             continue
         if type(None) in typing.get_args(hint):
             hint = typing.get_args(hint)[0]
         if typing.get_origin(hint) is Literal:
             common |= {"choices": typing.get_args(hint), "metavar": "|".join(typing.get_args(hint))}
         elif typing.get_origin(hint) is tuple:
-            common |= {"type": partial(parse_whole, spec.name), "nargs": "*", "metavar": "N"}
+            common |= {"type": partial(parse_whole, name), "nargs": "*", "metavar": "N"}
+        elif typing.get_origin(hint) is dict:
+            common |= {"type": partial(_parse_object, name), "metavar": "JSON"}
         elif hint is int:
-            common |= {"type": partial(parse_whole, spec.name), "metavar": "N"}
+            common |= {"type": partial(parse_whole, name), "metavar": "N"}
         elif hint is float:
-            common |= {"type": partial(_parse_number, spec.name), "metavar": "X"}
+            common |= {"type": partial(_parse_number, name), "metavar": "X"}
         else:
-            common["metavar"] = "TEXT" if spec.name != "task" else "ID"
-        parser.add_argument(option(spec.name), **common)
+            common["metavar"] = {"task": "ID", "architecture": "NAME", "evaluator": "NAME"}.get(
+                name, "TEXT"
+            )
+        parser.add_argument(option(name), **common)
 
 
+def _show_owner(one: Option) -> str:
+    return f"{(one.group or '').removesuffix('_options')} {one.owner.__name__}".strip()
+
+
+@lru_cache(maxsize=32)
 def field_docstrings(config: type) -> dict[str, str]:
     """The string under each field, base classes first."""
     docs: dict[str, str] = {}
     for owner in reversed(config.__mro__):
         if not dataclasses.is_dataclass(owner):
             continue
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
+        try:
+            source = inspect.getsource(owner)
+        except (OSError, TypeError):  # typed into a notebook
+            continue
+        (tree,) = ast.parse(textwrap.dedent(source)).body
         assert isinstance(tree, ast.ClassDef)
         for field, below in zip(tree.body, tree.body[1:], strict=False):
             if (
@@ -118,11 +141,19 @@ def _parse_number(name: str, text: str) -> float:
     return number
 
 
-def _describe_default(spec: dataclasses.Field[Any]) -> str:
-    if spec.default is dataclasses.MISSING or spec.default is None:
+def _parse_object(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(
+            f"{option(name)} takes a JSON object such as '{{\"x\": 1}}', not '{text}'"
+        ) from error
+
+
+def _describe_default(value: Any) -> str:
+    if value is None or value == {}:
         return ""
-    value = spec.default
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         value = " ".join(map(str, value)) or "none"
     if isinstance(value, bool):
         value = "on" if value else "off"

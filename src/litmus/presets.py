@@ -6,7 +6,6 @@ Precedence: a field's default < preset < configuration file < option on the comm
 from __future__ import annotations
 
 import re
-import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -104,8 +103,6 @@ PRESETS: dict[str, Preset] = {
 }
 
 
-def preset_values(name: str, algorithm: str, task: str, config: type) -> Values:
-    """The preset's values for this algorithm and task, less those that the algorithm lacks."""
-    known = typing.get_type_hints(config)
-    values = find_preset(name).values(algorithm, base_name(task))
-    return {key: value for key, value in values.items() if key in known}
+def preset_values(name: str, algorithm: str, task: str) -> Values:
+    """The preset's values for this algorithm and task; some belong to what it does not choose."""
+    return find_preset(name).values(algorithm, base_name(task))

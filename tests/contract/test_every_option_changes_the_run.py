@@ -19,7 +19,7 @@ from litmus.config import TrainConfig
 from litmus.policies.architecture import ARCHITECTURES
 from litmus.rollouts.pool import PoolCollector
 from litmus.runs import checkpoint
-from litmus.runs.directory import Run
+from litmus.runs.run import Run
 
 BASE = {"buffer_size": 6}  # smaller than the run, so that its size matters
 

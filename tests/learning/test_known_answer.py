@@ -8,8 +8,8 @@ import torch
 from toys import TARGET, TargetTask
 
 import litmus
-from litmus.policies.population import Population
-from litmus.runs.directory import Run
+from litmus.policies.population import FlatPopulation
+from litmus.runs.run import Run
 from litmus.seeding import perturb
 from litmus.tasks import TASKS
 
@@ -83,7 +83,7 @@ def test_the_evaluator_ranks_policies_it_has_not_seen(algorithm: str, seed: int,
     theta = run.policy.flat_params.numpy()
     flat = np.stack([perturb(theta, 0.3, seed=10**6, episode_index=i) for i in range(60)])
     with torch.no_grad():
-        population = Population(run.policy.architecture, torch.from_numpy(flat))
+        population = FlatPopulation(run.policy.architecture, torch.from_numpy(flat))
         predicted = run.evaluator.value(population).numpy()
     measured = [measure(run, row) for row in flat]
     assert rank_correlation(predicted, measured) > 0.5

@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
-from litmus.config import PssvfConfig, TrainConfig, VanillaPssvfConfig
-from litmus.errors import BadInput, suggest
+from litmus.config import Option, PssvfConfig, TrainConfig, list_options
+from litmus.errors import BadInput
+from litmus.evaluators import EVALUATORS
+from litmus.policies.architecture import ARCHITECTURES
+from litmus.registry import Entry, Registry
 
-if TYPE_CHECKING:
-    from litmus.algorithms.base import AlgorithmFactory
+ALGORITHMS = Registry(
+    "algorithm",
+    {
+        "pssvf": Entry(
+            "litmus.algorithms.acceleration:make_fast_pssvf",
+            "PSSVF with policy fingerprinting: the paper's method",
+            PssvfConfig,
+        ),
+        "vanilla-pssvf": Entry(
+            "litmus.algorithms.acceleration:make_fast_pssvf",
+            "PSSVF that reads flat policy parameters, not probing actions",
+            PssvfConfig,
+            {"evaluator": "flat"},
+        ),
+    },
+)
 
-
-@dataclass(frozen=True)
-class AlgorithmEntry:
-    config: type[TrainConfig]
-    factory: str
-    summary: str
-
-    def load(self) -> AlgorithmFactory:
-        module, _, name = self.factory.partition(":")
-        return cast("AlgorithmFactory", getattr(importlib.import_module(module), name))
-
-
-ALGORITHMS: dict[str, AlgorithmEntry] = {
-    "pssvf": AlgorithmEntry(
-        PssvfConfig,
-        "litmus.algorithms.pssvf:Pssvf",
-        "PSSVF with policy fingerprinting: the paper's method",
-    ),
-    "vanilla-pssvf": AlgorithmEntry(
-        VanillaPssvfConfig,
-        "litmus.algorithms.pssvf:Pssvf",
-        "PSSVF that reads flat policy parameters, not probing actions",
-    ),
-}
+CHOICES: Mapping[str, Registry] = {"architecture": ARCHITECTURES, "evaluator": EVALUATORS}
+"""What a configuration chooses by name, and from where."""
 
 
-def find_algorithm(name: str) -> AlgorithmEntry:
-    if name not in ALGORITHMS:
-        raise BadInput(f"unknown algorithm '{name}'{suggest(name, ALGORITHMS)}")
-    return ALGORITHMS[name]
+def find_config_type(algorithm: str) -> type[TrainConfig]:
+    found = ALGORITHMS.find(algorithm).find_options()
+    if not issubclass(found, TrainConfig):
+        raise BadInput(f"algorithm '{algorithm}' must say in `Options` which TrainConfig it takes")
+    return cast(type[TrainConfig], found)
 
 
-def read_config(algorithm: str, options: dict[str, Any]) -> TrainConfig:
+def find_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Option]:
+    """Every option of the algorithm, and of the architecture and evaluator that it is given."""
+    merged = {**ALGORITHMS.find(algorithm).defaults, **values}
+    return list_options(find_config_type(algorithm), merged, CHOICES)
+
+
+def read_config(algorithm: str, values: Mapping[str, Any]) -> TrainConfig:
     """Build the algorithm's configuration from plain values."""
-    return find_algorithm(algorithm).config.from_dict(options)
+    config_type = find_config_type(algorithm)
+    merged = {**ALGORITHMS.find(algorithm).defaults, **values, "algorithm": algorithm}
+    return config_type.from_dict(merged, CHOICES)

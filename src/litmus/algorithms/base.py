@@ -2,62 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from litmus.config import TrainConfig
 from litmus.evaluators.base import Evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
-from litmus.rollouts.base import Collector
-from litmus.tasks.base import Episode
+from litmus.rollouts.base import Collector, Round
+from litmus.tasks.base import TaskSpec
 
 
 @dataclass(frozen=True)
-class Round:
-    """The episodes collected from one θ: what a run's history keeps."""
+class Resources:
+    """What an algorithm may use; each takes what it needs."""
 
-    number: int
-    flat_params: NDArray[np.float32]  # [P], before perturbation
-    normalizer: Normalizer
-    noise: float
-    first_episode: int
-    episodes: Sequence[Outcome]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One episode, as far as the history keeps it; returns are None where it was dropped."""
-
-    return_: float | None
-    training_return: float | None
-    steps: int
-
-    @staticmethod
-    def of(episode: Episode) -> Outcome:
-        if not episode.is_finite:
-            return Outcome(None, None, episode.steps)
-        return Outcome(episode.return_, episode.training_return, episode.steps)
+    config: TrainConfig
+    task: TaskSpec
+    architecture: Architecture
+    collector: Collector
+    device: torch.device
+    cores: int
+    """Of the machine that the run began on: torch's sums, and so their last bits, depend on it."""
+    folder: Path
+    """For whatever it keeps itself, such as transitions: see `state_dict`."""
 
 
 @dataclass(frozen=True)
 class Progress:
     """What one iteration did."""
 
-    round: Round
     steps: int
+    episodes: int
     metrics: Mapping[str, float]
+    round: Round | None = None
+    """The episodes of perturbed θ that were measured, from an algorithm that keeps rounds."""
 
 
 class Algorithm(Protocol):
+    keeps_rounds: ClassVar[bool]
+    """Whether every iteration brings a round: then the trainer keeps them in the run's journal."""
+
     def iterate(self) -> Progress:
-        """Collect one round and learn from it."""
+        """Collect something and learn from it."""
 
     @property
     def flat_params(self) -> NDArray[np.float32]:
@@ -71,18 +64,20 @@ class Algorithm(Protocol):
     def evaluator(self) -> Evaluator | None:
         """The learned evaluator, where the algorithm has one."""
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Everything but the history that is needed to go on exactly from here."""
+    def state_dict(self) -> Mapping[str, Any]:
+        """What is needed to go on exactly from here, as nested mappings of tensors and plain
+        values, but for evaluator and rounds: those the trainer keeps.
 
-    def load_state_dict(self, state: Mapping[str, Tensor], history: Iterable[Round]) -> None:
-        """Go back to where `state_dict` was called; `history` holds the rounds up to there."""
+        A checkpoint is about to count on it: files in `Resources.folder` must be on the disk when
+        this returns.
+        """
+
+    def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
+        """Go back to where `state_dict` was called; the evaluator is there already. `rounds` are
+        all those up to there."""
 
 
 class AlgorithmFactory(Protocol):
-    def __call__(
-        self,
-        config: TrainConfig,
-        architecture: Architecture,
-        collector: Collector,
-        device: torch.device,
-    ) -> Algorithm: ...
+    """A class or a function. It has a TrainConfig as `Options`, if it is not in the registry."""
+
+    def __call__(self, resources: Resources) -> Algorithm: ...

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from litmus.native.perceptrons import Rows
+from litmus.policies.rows import Rows
 
 BLOCK_BYTES = 64 * 2**20
 

@@ -12,47 +12,98 @@
 
 W = 1 is the paper's schedule. With `overlap`, the next round is simulated from the θ of *before*
 these updates while they are made: a lag of one round, always, so results stay reproducible.
-Vanilla PSSVF is this file with another evaluator.
+Vanilla PSSVF is this file with another evaluator. Faster forms of the updates are handed in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.optim import Adam
 
-from litmus.algorithms.base import Outcome, Progress, Round
-from litmus.native.updates import compile_updates
-from litmus.algorithms.updates import Learner, TorchUpdates, Updates
-from litmus.config import ActorEvaluatorConfig, PssvfConfig, TrainConfig
+from litmus.algorithms.base import Progress, Resources
+from litmus.algorithms.buffer import Buffer
+from litmus.algorithms.running_normalizer import RunningNormalizer
+from litmus.algorithms.saved import SavesAttributes
+from litmus.config import PssvfConfig
 from litmus.errors import RunFailed
+from litmus.evaluators import EVALUATORS
 from litmus.evaluators.base import Evaluator
-from litmus.evaluators.fingerprint import FingerprintEvaluator
-from litmus.evaluators.flat import FlatEvaluator
-from litmus.files import take_prefixed
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
-from litmus.policies.population import flatten
-from litmus.rollouts.base import Collector, Pending, Request
-from litmus.rollouts.make import count_cores
+from litmus.policies.population import FlatPopulation, flatten
+from litmus.rollouts.base import Outcome, Pending, Request, Round
 from litmus.seeding import Stream, make_generator, perturb
 from litmus.tasks.base import Episode
-from litmus.algorithms.buffer import Buffer
-from litmus.algorithms.capture import CapturedStep
-from litmus.algorithms.running_normalizer import RunningNormalizer
-
-SECONDS_PER_STEP, SECONDS_PER_FLOP = 1e-4, 1e-11
-"""Rough costs on one core of today, to share out cores between simulation and learning."""
 
 RESTORED_AT_ONCE = 64
 """Policies rebuilt together on a resume: a bound on memory."""
 
-Measured = tuple[NDArray[np.float32], int, float]
-"""θ before perturbation [P], episode index, training return."""
+
+@dataclass(frozen=True)
+class Learner:
+    """What learns, by which optimisers, and from what: the two update rules."""
+
+    architecture: Architecture
+    theta: Tensor  # [P]
+    evaluator: Evaluator
+    theta_optimizer: Adam
+    evaluator_optimizer: Adam
+    buffer: Buffer
+    policy_updates: int
+
+    def fit(self, slots: Tensor) -> Tensor:
+        """One step of V down its error on the policies in these slots [B]; the error."""
+        batch = self.buffer.select(slots)
+        policies = FlatPopulation(self.architecture, batch.rows)
+        loss = self.evaluator.loss(policies, batch.returns, batch.weights)
+        parameters = list(self.evaluator.parameters())
+        gradients = torch.autograd.grad(loss, parameters)
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        self.evaluator_optimizer.step()
+        return loss.detach()
+
+    def climb(self) -> Tensor:
+        """One step of θ up V(θ), V staying as it is; V(θ) before it."""
+        self.evaluator.requires_grad_(False)  # no gradient of it is needed
+        policy = FlatPopulation(self.architecture, self.theta.unsqueeze(0))
+        value = self.evaluator.value(policy)
+        (gradient,) = torch.autograd.grad(value, self.theta)
+        self.evaluator.requires_grad_(True)
+        self.theta.grad = -gradient
+        self.theta_optimizer.step()
+        return value.detach()[0]
+
+    def update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
+        """The updates that one episode brings; the mean error and the last V(θ)."""
+        losses = torch.stack([self.fit(batch) for batch in slots])
+        values = [self.climb() for _ in range(self.policy_updates)]
+        return torch.stack([losses.mean(), values[-1] if values else losses.new_tensor(np.nan)])
+
+    def begin_round(self, steps: int) -> None:
+        """Before the updates of a round that collected so many steps."""
+
+
+class Updates(Protocol):
+    """A `Learner`, or a faster form of one."""
+
+    def begin_round(self, steps: int) -> None: ...
+
+    def update(self, slots: Tensor) -> Tensor: ...
+
+
+Accelerate = Callable[[Learner, PssvfConfig, Resources], Updates]
+
+
+def take_as_it_is(learner: Learner, config: PssvfConfig, resources: Resources) -> Updates:
+    return learner
 
 
 @dataclass(frozen=True)
@@ -65,70 +116,68 @@ class RoundPlan:
     first_episode: int
 
 
-class Pssvf:
-    def __init__(
-        self,
-        config: TrainConfig,
-        architecture: Architecture,
-        collector: Collector,
-        device: torch.device,
-    ) -> None:
-        assert isinstance(config, ActorEvaluatorConfig)
-        self.config = config
-        self.architecture = architecture
-        self.collector = collector
-        self.device = device
+class Pssvf(SavesAttributes):
+    keeps_rounds = True
+    saved = (
+        "theta",
+        "theta_optimizer",
+        "evaluator_optimizer",
+        "running_normalizer",
+        "plan",
+        "steps",
+    )
+
+    def __init__(self, resources: Resources, accelerate: Accelerate = take_as_it_is) -> None:
+        self.config = config = cast(PssvfConfig, resources.config)
+        self.architecture = architecture = resources.architecture
+        self.collector, self.device = resources.collector, resources.device
         with torch.random.fork_rng(devices=[]):
             initial = make_generator(config.seed, Stream.INITIALIZATION, 0)
             torch.manual_seed(int(initial.integers(2**62)))
-            self.theta = flatten(architecture.build()).to(device).requires_grad_()
-            self._evaluator = make_evaluator(config, architecture).to(device)
+            self.theta = flatten(architecture.build()).to(self.device).requires_grad_()
+            kind = EVALUATORS.find(config.evaluator).load()
+            self.evaluator: Evaluator = kind.design(architecture, **config.evaluator_options)
+        self.evaluator.to(self.device)
         self.theta_optimizer = _make_adam([self.theta], config.policy_lr)
-        self.evaluator_optimizer = _make_adam(self._evaluator.parameters(), config.evaluator_lr)
-        self.buffer = Buffer(config.buffer_size, architecture.num_params, device)
+        self.evaluator_optimizer = _make_adam(self.evaluator.parameters(), config.evaluator_lr)
+        self.buffer = Buffer(config.buffer_size, architecture.num_params, self.device)
         learner = Learner(
             architecture,
             self.theta,
-            self._evaluator,
+            self.evaluator,
             self.theta_optimizer,
             self.evaluator_optimizer,
             self.buffer,
+            config.policy_updates,
         )
-        self.updates: Updates = compile_updates(learner, config.batch_size) or TorchUpdates(learner)
-        self.running_normalizer = RunningNormalizer(int(np.prod(architecture.state_shape)))
+        self.updates = accelerate(learner, config, resources)
+        self.running_normalizer = RunningNormalizer.empty(int(np.prod(architecture.state_shape)))
         self.steps = 0
-        self.cores = count_cores()
-        """Of the machine that the run began on: how sums are split, and so their last bits."""
         self.plan = self._plan_round(number=0, first_episode=0)
         self._pending: Pending | None = None
-        self._captured = CapturedStep(self._update) if device.type == "cuda" else None
 
     def iterate(self) -> Progress:
-        plan = self.plan
+        config, plan = self.config, self.plan
         pending = self._pending or self._start(plan)
-        episodes = pending.result()
-        self._pending = None
-        self.steps += sum(episode.steps for episode in episodes)
+        episodes, self._pending = pending.result(), None
+        steps = sum(episode.steps for episode in episodes)
+        self.steps += steps
         self._store(plan, episodes)
-        next_number, next_first = plan.number + 1, plan.first_episode + len(episodes)
-        if self.config.overlap:
-            self.plan = self._plan_round(next_number, next_first)
-            if self.steps < self.config.steps:
+        following = (plan.number + 1, plan.first_episode + len(episodes))
+        if config.overlap:
+            self.plan = self._plan_round(*following)
+            if self.steps < config.steps:
                 self._pending = self._start(self.plan)
-        self._share_cores(sum(episode.steps for episode in episodes))
+        self.updates.begin_round(steps)
         metrics = self._learn(plan.number, len(episodes))
-        if not self.config.overlap:
-            self.plan = self._plan_round(next_number, next_first)
+        if not config.overlap:
+            self.plan = self._plan_round(*following)
         outcomes = [Outcome.of(episode) for episode in episodes]
-        record = Round(
-            plan.number,
-            plan.flat_params,
-            plan.normalizer,
-            self.config.noise,
-            plan.first_episode,
-            outcomes,
+        first = plan.first_episode
+        measured = Round(
+            plan.number, plan.flat_params, plan.normalizer, config.noise, first, outcomes
         )
-        return Progress(record, sum(episode.steps for episode in episodes), metrics)
+        return Progress(steps, len(episodes), metrics, measured)
 
     @property
     def flat_params(self) -> NDArray[np.float32]:
@@ -141,11 +190,6 @@ class Pssvf:
             return Normalizer.identity(self.architecture.state_shape)
         return self.running_normalizer.freeze()
 
-    @property
-    def evaluator(self) -> Evaluator:
-        self._evaluator.set_normalizer(self.normalizer)
-        return self._evaluator
-
     def _plan_round(self, number: int, first_episode: int) -> RoundPlan:
         return RoundPlan(number, self.flat_params, self.normalizer, first_episode)
 
@@ -157,42 +201,20 @@ class Pssvf:
 
     def _store(self, plan: RoundPlan, episodes: list[Episode]) -> None:
         """Put the round into the buffer and the normaliser; what is not finite is left out."""
-        kept = [
-            (plan.first_episode + number, episode)
-            for number, episode in enumerate(episodes)
-            if episode.is_finite
-        ]
-        for _, episode in kept:
-            self.running_normalizer.merge(episode.moments)
-        measured = [(plan.flat_params, index, episode.training_return) for index, episode in kept]
+        measured = []
+        for index, episode in enumerate(episodes, start=plan.first_episode):
+            if episode.is_finite:
+                self.running_normalizer.merge(episode.moments)
+                measured.append((plan.flat_params, index, episode.training_return))
         self._fill_buffer(measured)
+        self.evaluator.set_normalizer(self.normalizer)
 
-    def _fill_buffer(self, measured: list[Measured]) -> None:
-        """Rebuild the perturbed policies from θ and episode index, and store them."""
+    def _fill_buffer(self, measured: list[tuple[NDArray[np.float32], int, float]]) -> None:
+        """From θ before perturbation, episode index and training return of each policy."""
         if measured:
-            config = self.config
-            policies = [
-                perturb(flat, config.noise, config.seed, index) for flat, index, _ in measured
-            ]
-            self.buffer.add(
-                np.stack(policies), [training_return for *_, training_return in measured]
-            )
-
-    def _share_cores(self, steps: int) -> None:
-        """Take as many threads as learning is of the work that now goes on at the same time.
-
-        Estimated from the last round's steps, not timed: a resumed run must choose the same.
-        """
-        if self.device.type != "cpu":
-            return
-        simulating = steps * SECONDS_PER_STEP if self.config.overlap else 0.0
-        config, states = self.config, self._evaluator.probing_states
-        asked = 1 if states is None else len(states)
-        passes = config.evaluator_updates * config.batch_size * 4 + config.policy_updates * 6
-        flops = config.round_size * passes * asked * self.architecture.num_params
-        learning = flops * SECONDS_PER_FLOP
-        share = learning / (learning + simulating)
-        self.updates.prepare(max(1, round(self.cores * share)))
+            noise, seed = self.config.noise, self.config.seed
+            policies = [perturb(flat, noise, seed, index) for flat, index, _ in measured]
+            self.buffer.add(np.stack(policies), [return_ for *_, return_ in measured])
 
     def _learn(self, round_number: int, num_episodes: int) -> dict[str, float]:
         """W × (U_V + U_π) updates."""
@@ -207,12 +229,7 @@ class Pssvf:
         )
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(num_episodes, config.evaluator_updates, config.batch_size)
-        if self._captured is None:
-            results = [self._update(batch) for batch in batches]
-        else:
-            version = self.buffer.storage.version
-            results = [self._captured(batch, version) for batch in batches]
-        losses, values = torch.stack(results).unbind(1)
+        losses, values = torch.stack([self.updates.update(batch) for batch in batches]).unbind(1)
         metrics = {"evaluator_loss": float(losses.mean())}
         if config.policy_updates:
             metrics["predicted_return"] = float(values[-1])
@@ -223,61 +240,16 @@ class Pssvf:
             )
         return metrics
 
-    def _update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
-        """The updates that one episode brings; returns the mean loss and the last V(θ)."""
-        losses = [self.updates.fit(batch) for batch in slots]
-        value = losses[0].new_full((), float("nan"))
-        for _ in range(self.config.policy_updates):
-            value = self.updates.climb()
-        return torch.stack([torch.stack(losses).mean(), value])
+    def state_dict(self) -> Mapping[str, Any]:
+        return self.save_attributes()
 
-    def state_dict(self) -> dict[str, Tensor]:
-        normalizer = self.running_normalizer
-        state = {
-            "theta": self.theta.detach(),
-            "plan.number": torch.tensor(self.plan.number),
-            "plan.first_episode": torch.tensor(self.plan.first_episode),
-            "plan.flat_params": torch.from_numpy(self.plan.flat_params),
-            "plan.mean": torch.from_numpy(self.plan.normalizer.mean),
-            "plan.std": torch.from_numpy(self.plan.normalizer.std),
-            "normalizer.count": torch.tensor(normalizer.count),
-            "normalizer.mean": torch.from_numpy(normalizer.mean),
-            "normalizer.squared_deviations": torch.from_numpy(normalizer.squared_deviations),
-            "steps": torch.tensor(self.steps),
-            "cores": torch.tensor(self.cores),
-        }
-        state |= {f"evaluator.{k}": v for k, v in self.evaluator.state_dict().items()}
-        state |= _adam_state("theta_adam", self.theta_optimizer)
-        state |= _adam_state("evaluator_adam", self.evaluator_optimizer)
-        return state
-
-    def load_state_dict(self, state: Mapping[str, Tensor], history: Iterable[Round]) -> None:
-        with torch.no_grad():
-            self.theta.copy_(state["theta"])
-        self._evaluator.load_state_dict(take_prefixed("evaluator.", state))
-        _load_adam_state("theta_adam", self.theta_optimizer, state)
-        _load_adam_state("evaluator_adam", self.evaluator_optimizer, state)
-        normalizer = self.running_normalizer
-        normalizer.count = int(state["normalizer.count"])
-        normalizer.mean = state["normalizer.mean"].numpy().copy()
-        normalizer.squared_deviations = state["normalizer.squared_deviations"].numpy().copy()
-        self.steps = int(state["steps"])
-        self.cores = int(state["cores"])
-        self.plan = RoundPlan(
-            int(state["plan.number"]),
-            state["plan.flat_params"].numpy().copy(),
-            Normalizer(state["plan.mean"].numpy().copy(), state["plan.std"].numpy().copy()),
-            int(state["plan.first_episode"]),
-        )
+    def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
+        self.load_attributes(state)
         self._pending = None
-        self._restore_buffer(history)
-
-    def _restore_buffer(self, history: Iterable[Round]) -> None:
         measured = [
-            (past.flat_params, index, outcome.training_return)
-            for past in history
-            for index, outcome in enumerate(past.episodes, start=past.first_episode)
-            if outcome.training_return is not None
+            (past.flat_params, index, cast(float, outcome.training_return))
+            for past in rounds
+            for index, outcome in past.kept
         ]
         overwritten = max(0, len(measured) - self.buffer.capacity)
         self.buffer.skip(overwritten)
@@ -285,37 +257,8 @@ class Pssvf:
             self._fill_buffer(measured[start : start + RESTORED_AT_ONCE])
 
 
-def make_evaluator(config: ActorEvaluatorConfig, architecture: Architecture) -> Evaluator:
-    if isinstance(config, PssvfConfig):
-        return FingerprintEvaluator(
-            architecture.state_shape,
-            architecture.head.size,
-            config.probing_states,
-            config.evaluator_hidden,
-            (config.probing_low, config.probing_high),
-        )
-    return FlatEvaluator(architecture.state_shape, architecture.num_params, config.evaluator_hidden)
-
-
-def _make_adam(parameters: Iterable[Tensor], lr: float) -> torch.optim.Adam:
+def _make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
     parameters = list(parameters)
     # capturable: the step count lives on the device, where a CUDA graph can advance it.
     on_cuda = any(parameter.is_cuda for parameter in parameters)
-    return torch.optim.Adam(parameters, lr=lr, fused=True, capturable=on_cuda)
-
-
-def _adam_state(prefix: str, optimizer: torch.optim.Adam) -> dict[str, Tensor]:
-    return {
-        f"{prefix}.{number}.{name}": value
-        for number, values in optimizer.state_dict()["state"].items()
-        for name, value in values.items()
-    }
-
-
-def _load_adam_state(prefix: str, optimizer: torch.optim.Adam, state: Mapping[str, Tensor]) -> None:
-    by_parameter: dict[int, dict[str, Tensor]] = {}
-    for key, value in take_prefixed(f"{prefix}.", state).items():
-        number, _, name = key.partition(".")
-        by_parameter.setdefault(int(number), {})[name] = value
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": by_parameter, "param_groups": groups})
+    return Adam(parameters, lr=lr, fused=True, capturable=on_cuda)

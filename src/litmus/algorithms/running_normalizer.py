@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,15 +14,22 @@ CONSTANT_BELOW = 1e-7
 """A component whose standard deviation is smaller never varies: it is centred, not scaled."""
 
 
+@dataclass
 class RunningNormalizer:
     """Merges moments by Chan's parallel rule, in float64."""
 
-    def __init__(self, state_size: int) -> None:
-        self.count = 0
-        self.mean: NDArray[np.float64] = np.zeros(state_size)
-        self.squared_deviations: NDArray[np.float64] = np.zeros(state_size)
+    count: int
+    mean: NDArray[np.float64]  # [D]
+    squared_deviations: NDArray[np.float64]  # [D]
 
-    def merge(self, moments: Moments) -> None:
+    @staticmethod
+    def empty(state_size: int) -> RunningNormalizer:
+        return RunningNormalizer(0, np.zeros(state_size), np.zeros(state_size))
+
+    def merge(self, moments: Moments | None) -> None:
+        """A task without moments of its observations leaves them as they are."""
+        if moments is None:
+            return
         total = self.count + moments.count
         difference = moments.mean - self.mean
         self.mean = self.mean + difference * (moments.count / total)

@@ -15,12 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from litmus.algorithms.base import Round
+from litmus.rollouts.base import Round
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.policy import Policy
-from litmus.policies.population import Population
+from litmus.policies.population import FlatPopulation
 from litmus.analysis.statistics import Floats, rank_correlation
 from litmus.analysis.stopping import IsStopped, never
 from litmus.rollouts.base import Request, Setting
@@ -81,7 +81,7 @@ class ProbingKnowledge:
     states: Floats  # [K, D], normalised
     raw_states: Floats  # [K, D], as the environment would observe them
     actions: Floats  # [K, A], the run's policy asked there
-    importance: Floats  # [K], |change of V| when the answer is replaced by its mean
+    importance: Floats  # [K], |change of V| when the action is replaced by its mean
     action_gradient: Floats  # [K, A], ∂V/∂action at the run's policy
     component_use: Floats  # [D], |∂V/∂s| over policies and probing states, in normalised units
 
@@ -96,10 +96,9 @@ def sample_buffer(
 ) -> PolicySample:
     """Rebuild policies of the buffer from the history: the last `capacity`, thinned evenly."""
     kept = [
-        (past, index, float(outcome.training_return))
+        (past, index, float(outcome.training_return or 0.0))
         for past in rounds
-        for index, outcome in enumerate(past.episodes, start=past.first_episode)
-        if outcome.training_return is not None
+        for index, outcome in past.kept
     ][-capacity:]
     if len(kept) > limit:
         kept = [kept[i] for i in np.linspace(0, len(kept) - 1, limit).round().astype(int)]
@@ -155,7 +154,7 @@ def judge(evaluator: Evaluator, architecture: Architecture, sample: PolicySample
     with torch.no_grad():
         for start in range(0, len(sample.flat_params), CHUNK):
             rows = torch.from_numpy(sample.flat_params[start : start + CHUNK])
-            predicted.append(evaluator.value(Population(architecture, rows)).double().numpy())
+            predicted.append(evaluator.value(FlatPopulation(architecture, rows)).double().numpy())
     return Judgement(np.concatenate(predicted), sample.measured)
 
 
@@ -169,30 +168,30 @@ def examine_probing_states(
         rows = policy.flat_params.cpu().numpy()[None]
     states = evaluator.probing_states.detach()
     flat = states.flatten(1).double().numpy()
-    raw = flat * evaluator.std.numpy().ravel() + evaluator.mean.numpy().ravel()
+    raw = evaluator.raw_probing_states.detach().flatten(1).numpy()
     own = policy.flat_params.cpu().unsqueeze(0)
-    actions, gradient = _differentiate_by_action(evaluator, architecture, own)
-    answers = _collect_answers(architecture, rows, states)
+    own_actions, gradient = _differentiate_by_action(evaluator, architecture, own)
+    actions = _collect_actions(architecture, rows, states)
     return ProbingKnowledge(
         states=flat,
         raw_states=raw,
-        actions=actions,
-        importance=measure_importance(evaluator, answers),
+        actions=own_actions,
+        importance=measure_importance(evaluator, actions),
         action_gradient=gradient,
         component_use=_measure_component_use(evaluator, architecture, rows),
     )
 
 
-def measure_importance(evaluator: FingerprintEvaluator, answers: Tensor) -> Floats:
-    """Mean |V(answers) - V(answers with the k-th replaced by its mean)|.  [B, K, A] -> [K]"""
+def measure_importance(evaluator: FingerprintEvaluator, actions: Tensor) -> Floats:
+    """Mean |V(actions) - V(actions with the k-th replaced by its mean)|.  [B, K, A] -> [K]"""
     with torch.no_grad():
-        values = evaluator.value_of_answers(answers)
-        means = answers.mean(dim=0)  # [K, A]
+        values = evaluator.value_of_actions(actions)
+        means = actions.mean(dim=0)  # [K, A]
         changes = []
-        for k in range(answers.shape[1]):
-            replaced = answers.clone()
+        for k in range(actions.shape[1]):
+            replaced = actions.clone()
             replaced[:, k] = means[k]
-            changes.append((evaluator.value_of_answers(replaced) - values).abs().mean())
+            changes.append((evaluator.value_of_actions(replaced) - values).abs().mean())
     return torch.stack(changes).double().numpy()
 
 
@@ -200,19 +199,19 @@ def _differentiate_by_action(
     evaluator: FingerprintEvaluator, architecture: Architecture, own: Tensor
 ) -> tuple[Floats, Floats]:  # [1, P] -> [K, A], [K, A]
     with torch.no_grad():
-        answers = Population(architecture, own).actions(evaluator.probing_states)
-    answers = answers.detach().requires_grad_()
-    (gradient,) = torch.autograd.grad(evaluator.value_of_answers(answers).sum(), answers)
-    return answers.detach()[0].double().numpy(), gradient[0].double().numpy()
+        actions = FlatPopulation(architecture, own).actions(evaluator.probing_states)
+    actions = actions.detach().requires_grad_()
+    (gradient,) = torch.autograd.grad(evaluator.value_of_actions(actions).sum(), actions)
+    return actions.detach()[0].double().numpy(), gradient[0].double().numpy()
 
 
-def _collect_answers(
+def _collect_actions(
     architecture: Architecture, rows: NDArray[np.float32], states: Tensor
 ) -> Tensor:  # [B, K, A]
     with torch.no_grad():
         return torch.cat(
             [
-                Population(architecture, torch.from_numpy(rows[i : i + CHUNK])).actions(states)
+                FlatPopulation(architecture, torch.from_numpy(rows[i : i + CHUNK])).actions(states)
                 for i in range(0, len(rows), CHUNK)
             ]
         )
@@ -227,8 +226,8 @@ def _measure_component_use(
     chosen = _spread(rows, 16)
     for row in chosen:
         states = evaluator.probing_states.detach().clone().requires_grad_()
-        answers = Population(architecture, torch.from_numpy(row).unsqueeze(0)).actions(states)
-        (gradient,) = torch.autograd.grad(evaluator.value_of_answers(answers).sum(), states)
+        actions = FlatPopulation(architecture, torch.from_numpy(row).unsqueeze(0)).actions(states)
+        (gradient,) = torch.autograd.grad(evaluator.value_of_actions(actions).sum(), states)
         total += gradient.flatten(1).abs().sum(dim=0).double()
     return np.asarray((total / max(1, len(chosen))).numpy())
 

@@ -14,7 +14,7 @@ import numpy as np
 from litmus.errors import BadInput
 from litmus.files import read_json
 from litmus.analysis.statistics import Curve
-from litmus.runs.directory import Run
+from litmus.runs.run import Run
 from litmus.runs.metrics import Event
 
 State = Literal["finished", "unfinished", "unreadable"]

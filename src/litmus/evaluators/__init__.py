@@ -1,1 +1,52 @@
-"""THE JUDGE: V(θ), from a population to predicted returns."""
+"""THE JUDGE: V(θ), from a population to predicted returns. The registry of its kinds.
+
+Adding one is one new file and one line here. This module does not import torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from litmus.config import at_least
+from litmus.errors import BadInput
+from litmus.registry import Entry, Registry
+
+
+@dataclass(frozen=True)
+class FlatOptions:
+    evaluator_hidden: tuple[int, ...] = at_least(1, (256, 256))
+    """Hidden units of each layer of the evaluator's head."""
+
+
+@dataclass(frozen=True)
+class FingerprintOptions(FlatOptions):
+    probing_states: int = at_least(1, 200)
+    """Number K of learned probing states."""
+    probing_low: float = 0.0
+    """Probing states start uniform between this and --probing-high, in normalised coordinates."""
+    probing_high: float = 1.0
+    """Upper end of that range."""
+
+    def __post_init__(self) -> None:
+        if self.probing_high < self.probing_low:
+            raise BadInput(
+                f"--probing-high must be at least --probing-low, {self.probing_low}, "
+                f"not {self.probing_high}"
+            )
+
+
+EVALUATORS = Registry(
+    "evaluator",
+    {
+        "fingerprint": Entry(
+            "litmus.evaluators.fingerprint:FingerprintEvaluator",
+            "asks what a policy does in learned probing states",
+            FingerprintOptions,
+        ),
+        "flat": Entry(
+            "litmus.evaluators.flat:FlatEvaluator",
+            "reads the flat parameters of a policy: vanilla PSSVF",
+            FlatOptions,
+        ),
+    },
+)

@@ -6,26 +6,39 @@ Vanilla and fingerprint PSSVF differ by this object only. Saved as safetensors w
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
 
+from litmus.evaluators import EVALUATORS
 from litmus.files import load_module, write_json, write_tensors
+from litmus.policies.architecture import Architecture
+from litmus.policies.judgeable import Judgeable
 from litmus.policies.normalizer import Normalizer
-from litmus.policies.policy import Policy
-from litmus.policies.population import Population
+from litmus.policies.population import MixedPopulation, Population
 
 FORMAT = 1
-EvaluatorKind = Literal["fingerprint", "flat"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What an evaluator says of B policies, in units of the training return."""
+
+    mean: Tensor  # [B]
+    low: Tensor | None = None  # [B]
+    high: Tensor | None = None  # [B]
+    """The interval that the return probably lies in, from an evaluator that knows one."""
+    familiarity: Tensor | None = None  # [B]
+    """How much a policy is like those learned from, from 0 to 1; likewise."""
 
 
 class Evaluator(nn.Module):
     """V(θ). `mean` and `std` are the normaliser that its training policies shared."""
 
-    kind: EvaluatorKind
-    probing_states: Tensor | None  # [K, *state], where the evaluator asks any
+    probing_states: Tensor | None  # [K, *state], normalised, where the evaluator asks any
     mean: Tensor
     std: Tensor
 
@@ -35,17 +48,35 @@ class Evaluator(nn.Module):
         self.register_buffer("mean", torch.zeros(self.state_shape, dtype=torch.float64))
         self.register_buffer("std", torch.ones(self.state_shape, dtype=torch.float64))
 
+    @classmethod
+    def design(cls, architecture: Architecture, **options: Any) -> Self:
+        """An untrained evaluator for policies like these; `options` are its kind's own."""
+        raise NotImplementedError
+
+    def options(self) -> dict[str, Any]:
+        """The arguments that build an evaluator of this shape again, as JSON."""
+        raise NotImplementedError
+
     def value(self, population: Population) -> Tensor:  # [B]
         """Predicted training return of each policy; differentiable in θ and in this module."""
         raise NotImplementedError
 
-    def score(self, policy: Policy) -> float:
-        """Predicted training return of one policy, as a function of raw observations."""
-        raise NotImplementedError
+    def loss(self, population: Population, returns: Tensor, weights: Tensor) -> Tensor:
+        """What learning makes small: the squared error, weighted.  returns, weights: [B]"""
+        return (weights * (self.value(population) - returns).square()).sum()
 
-    def options(self) -> dict[str, Any]:
-        """The arguments that build an evaluator of this shape again."""
-        raise NotImplementedError
+    def predict(self, policies: Sequence[Judgeable]) -> Estimate:
+        """What is to be expected of each policy, as a function of raw observations."""
+        with torch.no_grad():
+            return Estimate(self.value(MixedPopulation(policies)))
+
+    def score(self, policy: Judgeable) -> float:
+        """Predicted training return of one policy: of litmus, an `nn.Module` or a function.
+
+        It is asked in a batch of raw observations and gives action parameters: the action itself,
+        mean and log-std, or class probabilities, as the policies that this evaluator learned from.
+        """
+        return float(self.predict([policy]).mean[0])
 
     def set_normalizer(self, normalizer: Normalizer) -> None:
         self.mean.copy_(torch.from_numpy(normalizer.mean.reshape(self.state_shape)))
@@ -54,8 +85,23 @@ class Evaluator(nn.Module):
     def save(self, path: Path) -> None:
         """Write `path` (safetensors) and the JSON beside it."""
         write_tensors(path, dict(self.state_dict()))
-        description = {"format": FORMAT, "kind": self.kind, "options": self.options()}
-        write_json(path.with_suffix(".json"), description)
+        write_json(path.with_suffix(".json"), {"format": FORMAT, **describe_evaluator(self)})
+
+
+def describe_evaluator(evaluator: Evaluator) -> dict[str, Any]:
+    """What `build_evaluator` needs, as JSON."""
+    return {"kind": EVALUATORS.name_of(evaluator), "options": evaluator.options()}
+
+
+def build_evaluator(description: dict[str, Any]) -> Evaluator:
+    """Build an untrained evaluator from its description."""
+    factory = EVALUATORS.find(description["kind"]).load()
+    return cast(Evaluator, factory(**description["options"]))
+
+
+def load_evaluator(path: Path | str) -> Evaluator:
+    """Read an evaluator that `Evaluator.save` wrote."""
+    return load_module(Path(path), "an evaluator", FORMAT, build_evaluator)
 
 
 def make_head(inputs: int, hidden: Sequence[int]) -> nn.Sequential:
@@ -65,30 +111,3 @@ def make_head(inputs: int, hidden: Sequence[int]) -> nn.Sequential:
         layers += [nn.Linear(inputs, width), nn.ReLU()]
         inputs = width
     return nn.Sequential(*layers, nn.Linear(inputs, 1))
-
-
-def build_evaluator(kind: str, options: dict[str, Any]) -> Evaluator:
-    """Build an untrained evaluator from what `kind` and `options()` said."""
-    from litmus.evaluators.fingerprint import FingerprintEvaluator
-    from litmus.evaluators.flat import FlatEvaluator
-
-    kinds: dict[str, type[Evaluator]] = {
-        "fingerprint": FingerprintEvaluator,
-        "flat": FlatEvaluator,
-    }
-    return kinds[kind](**options)
-
-
-def load_evaluator(path: Path | str) -> Evaluator:
-    """Read an evaluator that `Evaluator.save` wrote."""
-    return load_module(
-        Path(path),
-        "an evaluator",
-        FORMAT,
-        lambda description: build_evaluator(description["kind"], description["options"]),
-    )
-
-
-def denormalize(states: Tensor, mean: Tensor, std: Tensor) -> Tensor:  # [K, *state]
-    """Map states from normalised coordinates back to raw observations."""
-    return states.to(torch.float64) * std + mean

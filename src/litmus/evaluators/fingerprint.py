@@ -10,19 +10,18 @@ Probing states and head are learned together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from litmus.errors import BadInput
-from litmus.evaluators.base import Evaluator, denormalize, make_head
-from litmus.policies.policy import Policy
+from litmus.evaluators.base import Evaluator, make_head
+from litmus.policies.architecture import Architecture
 from litmus.policies.population import Population
 
 
 class FingerprintEvaluator(Evaluator):
-    kind = "fingerprint"
     probing_states: nn.Parameter  # [K, *state], normalised coordinates
 
     def __init__(
@@ -42,24 +41,37 @@ class FingerprintEvaluator(Evaluator):
         self.probing_states = nn.Parameter(initial)
         self.head = make_head(num_probing_states * num_actions, self.hidden)
 
-    def value(self, population: Population) -> Tensor:  # [B]
-        return self.value_of_answers(population.actions(self.probing_states))
+    @classmethod
+    def design(
+        cls,
+        architecture: Architecture,
+        *,
+        probing_states: int,
+        probing_low: float,
+        probing_high: float,
+        evaluator_hidden: Sequence[int],
+    ) -> Self:
+        shape, size = architecture.state_shape, architecture.head.size
+        return cls(shape, size, probing_states, evaluator_hidden, (probing_low, probing_high))
 
-    def value_of_answers(self, answers: Tensor) -> Tensor:  # [B, K, A] -> [B]
-        values: Tensor = self.head(answers.flatten(1)).squeeze(-1)
+    def value(self, population: Population) -> Tensor:  # [B]
+        states = self.raw_probing_states if population.takes_raw else self.probing_states
+        actions = population.actions(states)
+        if actions.shape[2] != self.num_actions:
+            raise BadInput(
+                f"this evaluator was made for {self.num_actions} action parameters, and the policy "
+                f"has {actions.shape[2]}"
+            )
+        return self.value_of_actions(actions)
+
+    def value_of_actions(self, actions: Tensor) -> Tensor:  # [B, K, A] -> [B]
+        values: Tensor = self.head(actions.flatten(1)).squeeze(-1)
         return values
 
-    def score(self, policy: Policy) -> float:
-        """Works for a policy of any architecture: only its answers to raw observations count."""
-        asked, head = policy.architecture.state_shape, policy.architecture.head
-        if asked != self.state_shape or head.size != self.num_actions:
-            raise BadInput(
-                f"this evaluator asks about states {self.state_shape} and {self.num_actions} "
-                f"action parameters; the policy has {asked} and {head.size}"
-            )
-        with torch.no_grad():
-            answers = policy(denormalize(self.probing_states, self.mean, self.std))
-            return float(self.value_of_answers(answers.unsqueeze(0)))
+    @property
+    def raw_probing_states(self) -> Tensor:  # [K, *state], float64
+        """The probing states as an environment would show them."""
+        return self.probing_states.to(torch.float64) * self.std + self.mean
 
     def options(self) -> dict[str, Any]:
         return {

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
 from litmus.errors import BadInput
-from litmus.evaluators.base import Evaluator, make_head
+from litmus.evaluators.base import Estimate, Evaluator, make_head
+from litmus.policies.architecture import Architecture
+from litmus.policies.judgeable import Judgeable
 from litmus.policies.policy import Policy
-from litmus.policies.population import Population
+from litmus.policies.population import FlatPopulation, Population
 
 
 class FlatEvaluator(Evaluator):
-    kind = "flat"
     probing_states: None
 
     def __init__(self, state_shape: Sequence[int], num_params: int, hidden: Sequence[int]) -> None:
@@ -25,12 +26,26 @@ class FlatEvaluator(Evaluator):
         self.hidden = tuple(hidden)
         self.head = make_head(num_params, self.hidden)
 
+    @classmethod
+    def design(cls, architecture: Architecture, *, evaluator_hidden: Sequence[int]) -> Self:
+        return cls(architecture.state_shape, architecture.num_params, evaluator_hidden)
+
     def value(self, population: Population) -> Tensor:  # [B]
+        if not isinstance(population, FlatPopulation):
+            raise BadInput("this evaluator reads weights: it judges policies of one architecture")
         values: Tensor = self.head(population.flat_params).squeeze(-1)
         return values
 
-    def score(self, policy: Policy) -> float:
+    def predict(self, policies: Sequence[Judgeable]) -> Estimate:
         """Only for policies of the architecture it was trained on: it reads weights."""
+        return Estimate(torch.stack([self._value_of(policy) for policy in policies]))
+
+    def _value_of(self, policy: Judgeable) -> Tensor:
+        if not isinstance(policy, Policy):
+            raise BadInput(
+                "this evaluator reads the weights of litmus' policies; only a fingerprint "
+                "evaluator judges modules and functions"
+            )
         flat_params = policy.flat_params
         if flat_params.shape[0] != self.num_params:
             raise BadInput(
@@ -38,7 +53,8 @@ class FlatEvaluator(Evaluator):
                 f"{flat_params.shape[0]}; only a fingerprint evaluator judges other architectures"
             )
         with torch.no_grad():
-            return float(self.head(flat_params))
+            value: Tensor = self.head(flat_params)[0]
+        return value
 
     def options(self) -> dict[str, Any]:
         return {

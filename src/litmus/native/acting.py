@@ -5,38 +5,58 @@ It reads the flat parameters where they lie; nothing is rearranged before the fi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.native.library import Actor, Library, Shape
+from litmus.native.library import Actor, Library, Shape, find_library
+from litmus.policies.actions import ActionHead
+from litmus.policies.rows import MlpShape
 
-if TYPE_CHECKING:
-    from litmus.policies.mlp import MlpArchitecture
+Forward = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+
+
+def compile_forward(
+    state_shape: tuple[int, ...],
+    shape: MlpShape,
+    head: ActionHead,
+    flat_params: NDArray[np.float32],
+    otherwise: Callable[[], Forward],
+) -> Forward | None:
+    """The forward pass in the kernels, where there are any; `otherwise` makes the one for batches."""
+    library = find_library()
+    if library is None:
+        return None
+    return CompiledMlp(library, state_shape, shape, head, flat_params, otherwise)
 
 
 class CompiledMlp:
     def __init__(
-        self, library: Library, architecture: MlpArchitecture, flat_params: NDArray[np.float32]
+        self,
+        library: Library,
+        state_shape: tuple[int, ...],
+        shape: MlpShape,
+        head: ActionHead,
+        flat_params: NDArray[np.float32],
+        otherwise: Callable[[], Forward],
     ) -> None:
-        self.architecture = architecture
-        self.head, self.act = architecture.head, library.act
+        self.head, self.act, self.otherwise = head, library.act, otherwise
         self.params = np.ascontiguousarray(flat_params, dtype=np.float32)
-        if self.params.shape != (architecture.num_params,):
-            raise ValueError(f"{architecture} does not have {self.params.shape} parameters")
-        self.size = architecture.head.size
-        shape = Shape.of(architecture.layer_sizes, architecture.activation)
-        self._inputs = np.empty(architecture.state_shape, dtype=np.float32)
+        if self.params.shape != (shape.num_params,):
+            raise ValueError(f"{shape} does not have {self.params.shape} parameters")
+        self.size = head.size
+        described = Shape.of(shape.layer_sizes, shape.activation)
+        self._inputs = np.empty(state_shape, dtype=np.float32)
         self._outputs = np.empty(self.size + 16, dtype=np.float32)
-        self._scratch = np.empty(library.scratch_size(shape), dtype=np.float32)
-        self.squashes = self.head.is_bounded_vector
+        self._scratch = np.empty(library.scratch_size(described), dtype=np.float32)
+        self.squashes = head.is_bounded_vector
         """Whether the kernel also squashes; other heads do it themselves."""
         self.actor = Actor(
-            shape,
+            described,
             self.params.ctypes.data,
-            self.head.center.ctypes.data if self.squashes else None,
-            self.head.half_range.ctypes.data if self.squashes else None,
+            head.center.ctypes.data if self.squashes else None,
+            head.half_range.ctypes.data if self.squashes else None,
             self._scratch.ctypes.data,
             self._outputs.ctypes.data,
         )
@@ -44,13 +64,8 @@ class CompiledMlp:
 
     def __call__(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
         if states.ndim != self._inputs.ndim:
-            return self._evaluate_batch(states)
+            return self.otherwise()(states)
         self._inputs[...] = states
         self.act(self.actor, self._inputs_at)
         outputs = self._outputs[: self.size].copy()
         return outputs if self.squashes else self.head.squash(outputs)
-
-    def _evaluate_batch(self, states: NDArray[np.float32]) -> NDArray[np.float32]:
-        from litmus.policies.mlp import NumpyMlp
-
-        return NumpyMlp(self.architecture, self.params)(states)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,21 +19,13 @@ from torch.autograd.function import once_differentiable
 from torch.nn import Parameter
 
 from litmus.native.library import PopulationCall, Shape, find_library
-
-Rows = Tensor | tuple[Tensor, ...]
-"""Flat parameters of policies: [B, P], or B times [P] wherever they lie."""
+from litmus.policies.rows import MlpShape, Rows
 
 ASKED_AT_ONCE = 64
 """Policies whose hidden layers are in memory together, where no gradient needs all of them."""
 
 Pointers = ctypes.Array[ctypes.c_void_p]
 Places = ctypes.Array[ctypes.c_int64]
-
-
-@dataclass(frozen=True)
-class MlpShape:
-    layer_sizes: tuple[tuple[int, int], ...]  # (inputs, outputs)
-    activation: Literal["tanh", "relu"]
 
 
 def can_evaluate(rows: Rows, states: Tensor) -> bool:
@@ -92,7 +83,7 @@ _DENSE = torch.contiguous_format
 
 
 def _start_population(shape: MlpShape, rows: Rows, states: Tensor) -> _Call:
-    count, num_params = len(rows), sum(o * (i + 1) for i, o in shape.layer_sizes)
+    count, num_params = len(rows), shape.num_params
     sizes = {tuple(row.shape) for row in rows} if isinstance(rows, tuple) else {rows.shape[1:]}
     if sizes != {(num_params,)} or states.shape[1:] != (shape.layer_sizes[0][0],):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The steps of `updates.py` in one call of the compiled kernels each.
+"""The update rules of `algorithms/pssvf.py` in one call of the compiled kernels each.
 
 For perceptrons with bounded, deterministic actions, a fingerprint evaluator and a CPU. Parameters
 and the state of Adam stay in torch's tensors, where everything else finds them.
@@ -7,7 +7,7 @@ and the state of Adam stay in torch's tensors, where everything else finds them.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.algorithms.updates import Learner
+from litmus.algorithms.buffer import RowBlocks
+from litmus.algorithms.pssvf import Learner
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.native.library import (
     MOST_LANES,
@@ -25,9 +26,9 @@ from litmus.native.library import (
     PopulationCall,
     find_library,
 )
-from litmus.native.perceptrons import MlpShape, describe_shape, find_flat_places
+from litmus.native.perceptrons import describe_shape, find_flat_places
 from litmus.policies.mlp import MlpArchitecture
-from litmus.algorithms.buffer import RowBlocks
+from litmus.policies.rows import MlpShape
 
 
 class CompiledUpdates:
@@ -39,8 +40,10 @@ class CompiledUpdates:
         evaluator: FingerprintEvaluator,
         storage: RowBlocks,
         batch_size: int,
+        count_threads: Callable[[int], int],
     ) -> None:
         self.library, self.learner, self.threads = library, learner, 1
+        self.count_threads = count_threads
         self.evaluator, self.storage = evaluator, storage
         states, head = evaluator.probing_states, architecture.head
         self.rows = (ctypes.c_void_p * batch_size)()
@@ -49,7 +52,7 @@ class CompiledUpdates:
         self._kept: list[Tensor] = []  # what the calls point to
         self.gradient = self._reserve(sum(p.numel() for p in evaluator.parameters()))
         self.theta_gradient = self._reserve(learner.theta.numel())
-        policy_shape = MlpShape(architecture.layer_sizes, architecture.activation)
+        policy_shape = architecture.shape
         widths = (states.shape[0] * head.size, *evaluator.hidden, 1)
         head_shape = MlpShape(tuple(pairwise(widths)), "relu")
         self.call = EvaluatorCall(
@@ -73,9 +76,10 @@ class CompiledUpdates:
         self._allocate_memory()
         self._find_tensors()
 
-    def prepare(self, threads: int) -> None:
+    def begin_round(self, steps: int) -> None:
         # Threads of torch's that wait for work keep their core busy: none beside the kernels'.
         torch.set_num_threads(1)
+        threads = self.count_threads(steps)
         self.threads = self.call.policies.threads = self.call.head.threads = threads
         self._find_tensors()  # a checkpoint may have been loaded since the last round
 
@@ -91,8 +95,13 @@ class CompiledUpdates:
         self.evaluator_adam = _AdamState(self.learner.evaluator_optimizer)
         self.theta_adam = _AdamState(self.learner.theta_optimizer)
 
-    def fit(self, slots: Tensor) -> Tensor:
-        found = self.storage.locate(slots.tolist())
+    def update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
+        losses = [self.fit(batch) for batch in slots.tolist()]
+        values = [self.climb() for _ in range(self.learner.policy_updates)]
+        return torch.tensor([np.mean(losses, dtype=np.float32), values[-1] if values else np.nan])
+
+    def fit(self, slots: Sequence[int]) -> float:
+        found = self.storage.locate(slots)
         count = len(found.addresses)
         self.rows[:count] = [*found.addresses]  # ctypes counts addresses and numbers as one
         self.returns[:count] = found.returns
@@ -106,14 +115,14 @@ class CompiledUpdates:
             self.gradient + 4 * self.evaluator.probing_states.numel(),
         )
         self.library.adam_step(self.evaluator_adam.call, self.gradient, False, self.threads)
-        return torch.tensor(loss)
+        return float(loss)
 
-    def climb(self) -> Tensor:
+    def climb(self) -> float:
         self.rows[0] = self.learner.theta.data_ptr()
         self.call.policies.policies = self.call.head.states = 1
         value = self.library.climb(self.call, self.theta_gradient)
         self.library.adam_step(self.theta_adam.call, self.theta_gradient, True, self.threads)
-        return torch.tensor(value)
+        return float(value)
 
     def _allocate_memory(self) -> None:
         policies, head = self.call.policies, self.call.head
@@ -132,22 +141,29 @@ class CompiledUpdates:
         return tensor.data_ptr()
 
 
-def compile_updates(learner: Learner, batch_size: int) -> CompiledUpdates | None:
-    """The compiled steps, where there are kernels and they are made for this."""
+def compile_updates(
+    learner: Learner, batch_size: int, count_threads: Callable[[int], int]
+) -> CompiledUpdates | None:
+    """The compiled steps, where there are kernels and they are made for this.
+
+    `count_threads`: from the steps that a round collected.
+    """
     library = find_library()
     architecture, evaluator = learner.architecture, learner.evaluator
     storage, parameters = learner.buffer.storage, (learner.theta, *evaluator.parameters())
     if (
         library is None
-        or not isinstance(architecture, MlpArchitecture)
+        or type(architecture) is not MlpArchitecture
         or not architecture.head.is_bounded_vector
-        or not isinstance(evaluator, FingerprintEvaluator)
+        or type(evaluator) is not FingerprintEvaluator
         or not isinstance(storage, RowBlocks)
         or storage.dtype != torch.float32
         or any(p.dtype != torch.float32 or p.device.type != "cpu" for p in parameters)
     ):
         return None
-    return CompiledUpdates(library, learner, architecture, evaluator, storage, batch_size)
+    return CompiledUpdates(
+        library, learner, architecture, evaluator, storage, batch_size, count_threads
+    )
 
 
 class _AdamState:

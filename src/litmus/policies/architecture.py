@@ -7,29 +7,30 @@ one is one new file and one line in `ARCHITECTURES`. This module does not import
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.errors import BadInput, suggest
 from litmus.policies.actions import ActionHead, actions_from_json, actions_to_json
+from litmus.registry import Entry, Registry
 
 if TYPE_CHECKING:
     import torch
 
-ARCHITECTURES = {"mlp": "litmus.policies.mlp:MlpArchitecture"}
+    from litmus.policies.rows import Rows
 
 Forward = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """From normalised states, [D] or [N, D], to action parameters, [A] or [N, A]."""
 
 
 class Architecture(Protocol):
-    """A family of policies that differ by their flat parameters [P] only."""
+    """A family of policies that differ by their flat parameters [P] only.
 
-    name: str
+    Hashable. Built from state shape, head and its options; a dataclass's further fields are those.
+    """
+
     state_shape: tuple[int, ...]
     head: ActionHead
 
@@ -47,28 +48,36 @@ class Architecture(Protocol):
         """Return a torch-free forward pass, or None where there is none."""
 
     def population_actions(
-        self, flat_params: torch.Tensor, states: torch.Tensor
+        self, rows: Rows, states: torch.Tensor
     ) -> torch.Tensor | None:  # [B, P], [K, *state] -> [B, K, A]
         """Evaluate many policies at once faster than `torch.func` does, or None.
 
-        With an attribute `takes_rows = True`, B rows [P] that were not copied together may come in
-        place of the tensor.
+        `stack_rows` makes one tensor of the rows.
         """
+
+
+ARCHITECTURES = Registry(
+    "architecture",
+    {
+        "mlp": Entry(
+            "litmus.policies.mlp:MlpArchitecture",
+            "multi-layer perceptron; without hidden units, a linear policy",
+        )
+    },
+    provided=("state_shape", "head"),
+)
 
 
 def make_architecture(
     name: str, state_shape: Sequence[int], head: ActionHead, **options: Any
 ) -> Architecture:
-    if name not in ARCHITECTURES:
-        raise BadInput(f"unknown architecture '{name}'{suggest(name, ARCHITECTURES)}")
-    module, _, attribute = ARCHITECTURES[name].partition(":")
-    factory = getattr(importlib.import_module(module), attribute)
+    factory = ARCHITECTURES.find(name).load()
     return cast(Architecture, factory(tuple(state_shape), head, **options))
 
 
 def architecture_to_json(architecture: Architecture) -> dict[str, Any]:
     return {
-        "name": architecture.name,
+        "name": ARCHITECTURES.name_of(architecture),
         "state_shape": list(architecture.state_shape),
         "distribution": architecture.head.distribution,
         "actions": actions_to_json(architecture.head.actions),

@@ -7,51 +7,53 @@ The flat parameters are, layer by layer, weight [out, in] then bias [out]: the o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from litmus.config import at_least
 from litmus.errors import BadInput
-from litmus.native.library import find_library
+from litmus.native.acting import compile_forward
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Forward
-from litmus.native.acting import CompiledMlp
+from litmus.policies.rows import Activation, MlpShape
 
 if TYPE_CHECKING:
     import torch
 
-    from litmus.native.perceptrons import Rows
-
-Activation = Literal["tanh", "relu"]
+    from litmus.policies.rows import Rows
 
 
 @dataclass(frozen=True)
 class MlpArchitecture:
     state_shape: tuple[int, ...]
     head: ActionHead
-    hidden: tuple[int, ...] = (256, 256)
+    hidden: tuple[int, ...] = at_least(1, (256, 256))
+    """Hidden units of each policy layer; none for a linear policy."""
     activation: Activation = "tanh"
-
-    name = "mlp"
-    takes_rows = True
+    """Activation of the policy's hidden layers."""
 
     def __post_init__(self) -> None:
         if any(width < 1 for width in self.hidden):
             raise BadInput(f"hidden layers need at least one unit, not {list(self.hidden)}")
         object.__setattr__(self, "hidden", tuple(self.hidden))
 
+    @cached_property
+    def shape(self) -> MlpShape:
+        widths = (int(np.prod(self.state_shape)), *self.hidden, self.head.size)
+        return MlpShape(tuple(pairwise(widths)), self.activation)
+
     @property
     def layer_sizes(self) -> tuple[tuple[int, int], ...]:
         """(inputs, outputs) of each linear layer."""
-        widths = (int(np.prod(self.state_shape)), *self.hidden, self.head.size)
-        return tuple(pairwise(widths))
+        return self.shape.layer_sizes
 
     @cached_property
     def num_params(self) -> int:
-        return sum(outputs * (inputs + 1) for inputs, outputs in self.layer_sizes)
+        return self.shape.num_params
 
     def options(self) -> dict[str, Any]:
         return {"hidden": list(self.hidden), "activation": self.activation}
@@ -59,20 +61,19 @@ class MlpArchitecture:
     def build(self) -> torch.nn.Module:
         from litmus.policies.networks import MlpNetwork
 
-        return MlpNetwork(self)
+        return MlpNetwork(len(self.state_shape), self.shape, self.head)
 
     def make_numpy_forward(self, flat_params: NDArray[np.float32]) -> Forward:
-        library = find_library()
-        if library is None:
-            return NumpyMlp(self, flat_params)
-        return CompiledMlp(library, self, flat_params)
+        dims, shape, head = len(self.state_shape), self.shape, self.head
+        in_numpy = partial(NumpyMlp, dims, shape, head, flat_params)
+        return compile_forward(self.state_shape, shape, head, flat_params, in_numpy) or in_numpy()
 
     def population_actions(
-        self, flat_params: Rows, states: torch.Tensor
+        self, rows: Rows, states: torch.Tensor
     ) -> torch.Tensor:  # [B, P], [K, *state] -> [B, K, A]
         from litmus.policies.networks import mlp_population_actions
 
-        return mlp_population_actions(self, flat_params, states)
+        return mlp_population_actions(self.shape, self.head, rows, states)
 
 
 class NumpyMlp:
@@ -82,14 +83,15 @@ class NumpyMlp:
     single state the arrays between layers are made once and used in each step.
     """
 
-    def __init__(self, architecture: MlpArchitecture, flat_params: NDArray[np.float32]) -> None:
-        self.squash = architecture.head.squash
-        self.state_dims = len(architecture.state_shape)
-        self.activate = np.tanh if architecture.activation == "tanh" else _relu
+    def __init__(
+        self, state_dims: int, shape: MlpShape, head: ActionHead, flat_params: NDArray[np.float32]
+    ) -> None:
+        self.squash, self.state_dims = head.squash, state_dims
+        self.activate = np.tanh if shape.activation == "tanh" else _relu
         self.weights: list[NDArray[np.float32]] = []  # [in + 1, out]
         self.inputs: list[NDArray[np.float32]] = []  # [in + 1], the last one 1
         offset = 0
-        for inputs, outputs in architecture.layer_sizes:
+        for inputs, outputs in shape.layer_sizes:
             weight = np.empty((inputs + 1, outputs), dtype=np.float32)
             end = offset + inputs * outputs
             weight[:-1] = flat_params[offset:end].reshape(outputs, inputs).T

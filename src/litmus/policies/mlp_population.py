@@ -8,17 +8,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from litmus.native.perceptrons import MlpShape, Rows, can_evaluate, evaluate_population
+from litmus.native.perceptrons import can_evaluate, evaluate_population
+from litmus.policies.rows import MlpShape, Rows, stack_rows
 
 
 def evaluate_perceptrons(shape: MlpShape, rows: Rows, states: Tensor) -> Tensor:
     """Raw outputs [B, K, A] of policies [B, P] in states [K, D]; differentiable in both."""
     if isinstance(rows, tuple) and any(row.requires_grad for row in rows):
-        rows = torch.stack(rows)
+        rows = stack_rows(rows)
     if can_evaluate(rows, states):
         return evaluate_population(shape, rows, states)
-    flat_params = rows if isinstance(rows, Tensor) else torch.stack(rows)
-    return evaluate_under_autograd(shape, flat_params, states)
+    return evaluate_under_autograd(shape, stack_rows(rows), states)
 
 
 def evaluate_under_autograd(shape: MlpShape, flat_params: Tensor, states: Tensor) -> Tensor:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from litmus.native.perceptrons import MlpShape, Rows
 from litmus.policies.actions import LOG_STD_RANGE, ActionHead
-from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.mlp_population import evaluate_perceptrons
+from litmus.policies.rows import MlpShape, Rows
 
 
 class Squash(nn.Module):
@@ -48,12 +47,12 @@ class Squash(nn.Module):
 class MlpNetwork(nn.Module):
     """From normalised states [N, *state] to action parameters [N, A]."""
 
-    def __init__(self, architecture: MlpArchitecture) -> None:
+    def __init__(self, state_dims: int, shape: MlpShape, head: ActionHead) -> None:
         super().__init__()
-        self.state_dims = len(architecture.state_shape)
-        self.layers = nn.ModuleList(nn.Linear(i, o) for i, o in architecture.layer_sizes)
-        self.activate = torch.tanh if architecture.activation == "tanh" else torch.relu
-        self.squash = Squash(architecture.head)
+        self.state_dims = state_dims
+        self.layers = nn.ModuleList(nn.Linear(i, o) for i, o in shape.layer_sizes)
+        self.activate = torch.tanh if shape.activation == "tanh" else torch.relu
+        self.squash = Squash(head)
 
     def forward(self, states: Tensor) -> Tensor:
         x = states.flatten(-self.state_dims)
@@ -64,12 +63,11 @@ class MlpNetwork(nn.Module):
 
 
 def mlp_population_actions(
-    architecture: MlpArchitecture, rows: Rows, states: Tensor
+    shape: MlpShape, head: ActionHead, rows: Rows, states: Tensor
 ) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
     """Evaluate B perceptrons on K states."""
-    shape = MlpShape(architecture.layer_sizes, architecture.activation)
     outputs = evaluate_perceptrons(shape, rows, states.flatten(1))
-    squashed: Tensor = squash_for(architecture.head, outputs.device)(outputs)
+    squashed: Tensor = squash_for(head, outputs.device)(outputs)
     return squashed
 
 

@@ -7,9 +7,13 @@ To everyone outside, a policy is a function of raw observations; its network see
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -23,3 +27,12 @@ class Normalizer:
     def identity(state_shape: tuple[int, ...]) -> Normalizer:
         size = int(np.prod(state_shape))
         return Normalizer(np.zeros(size), np.ones(size))
+
+    def normalize(self, observations: Tensor) -> Tensor:  # [N, *state]
+        """What a network sees of raw observations, in their own dtype."""
+        mean, std = (
+            observations.new_tensor(values).reshape(observations.shape[1:])
+            for values in (self.mean, self.std)
+        )
+        normalized: Tensor = (observations - mean) / std
+        return normalized

@@ -39,6 +39,10 @@ class Policy(nn.Module):
         self.register_buffer("std", torch.from_numpy(normalizer.std.reshape(shape).copy()))
 
     @property
+    def state_shape(self) -> tuple[int, ...]:
+        return self.architecture.state_shape
+
+    @property
     def flat_params(self) -> Tensor:  # [P]
         return flatten(self.network)
 

@@ -1,46 +1,87 @@
-"""Many policies of one architecture, as rows of flat parameters.
+"""Many policies that can be asked together.
 
-Works for any `nn.Module` through `torch.func`; an architecture with a faster way of its own is
-asked first, and tested to give the same answers.
+One architecture in rows of flat parameters works for any `nn.Module` through `torch.func`; an
+architecture with a faster way of its own is asked first, and tested to do the same. Policies of
+mixed kinds are asked one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from litmus.native.perceptrons import Rows
+from litmus.errors import BadInput
 from litmus.policies.architecture import Architecture
+from litmus.policies.judgeable import Judgeable, ask
+from litmus.policies.normalizer import Normalizer
+from litmus.policies.rows import Rows, stack_rows
+
+
+class Population(Protocol):
+    """B policies."""
+
+    @property
+    def takes_raw(self) -> bool:
+        """Whether its policies take raw observations; else states that are normalised as theirs
+        are."""
+
+    def __len__(self) -> int: ...
+
+    def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
+        """What each policy does in each state; differentiable where its members are."""
 
 
 @dataclass(frozen=True)
-class Population:
-    """B policies."""
+class FlatPopulation:
+    """Policies of one architecture; with a normaliser that they share, of raw observations."""
 
     architecture: Architecture
     rows: Rows  # [B, P]
+    normalizer: Normalizer | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @property
+    def takes_raw(self) -> bool:
+        return self.normalizer is not None
+
+    @property
     def flat_params(self) -> Tensor:  # [B, P]
-        return self.rows if isinstance(self.rows, Tensor) else torch.stack(self.rows)
+        return stack_rows(self.rows)
 
     def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
-        """What each policy does in each of the (normalised) states; differentiable in both."""
-        takes_rows = getattr(self.architecture, "takes_rows", False)
-        rows: Any = self.rows if takes_rows else self.flat_params
-        answers = self.architecture.population_actions(rows, states)
-        if answers is None:
+        if self.normalizer is not None:
+            states = self.normalizer.normalize(states)
+        actions = self.architecture.population_actions(self.rows, states)
+        if actions is None:
             return evaluate_modules(self.architecture, self.flat_params, states)
-        return answers
+        return actions
+
+
+@dataclass(frozen=True)
+class MixedPopulation:
+    """Policies of any kind, each with its own way from a raw observation to action parameters."""
+
+    policies: Sequence[Judgeable]
+
+    takes_raw = True
+
+    def __len__(self) -> int:
+        return len(self.policies)
+
+    def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
+        actions = [ask(policy, states) for policy in self.policies]
+        if len({one.shape for one in actions}) > 1:
+            sizes = sorted({one.shape[1] for one in actions})
+            raise BadInput(f"these policies have different numbers of action parameters: {sizes}")
+        return torch.stack(actions)
 
 
 def evaluate_modules(
@@ -50,8 +91,8 @@ def evaluate_modules(
     module = _build_module(cast(Hashable, architecture), flat_params.device)
 
     def evaluate_one(row: Tensor) -> Tensor:  # [P] -> [K, A]
-        answers: Tensor = functional_call(module, unflatten(module, row), (states,))
-        return answers
+        actions: Tensor = functional_call(module, unflatten(module, row), (states,))
+        return actions
 
     return vmap(evaluate_one)(flat_params)
 

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from litmus.algorithms.base import Round
+from litmus.rollouts.base import Round
 from litmus.errors import BadInput, RunFailed
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
@@ -36,7 +36,7 @@ from litmus.analysis.records import RunRecord
 from litmus.reports.render import CannotRender, RenderedState, Rendering
 from litmus.analysis.statistics import Floats
 from litmus.analysis.stopping import IsStopped, Stopped, never
-from litmus.runs.directory import Run
+from litmus.runs.run import Run
 from litmus.runs.restore import open_journal
 
 SHOWN_STATES = (6, 4, 3)

@@ -1,4 +1,7 @@
-"""The contract of a collector. Serial, local pool and cluster are interchangeable."""
+"""The contract of a collector: θ and episode indices in, episodes out, in the order of the indices.
+
+Serial, batched, local pool and cluster are interchangeable.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,44 @@ class Setting:
     task: TaskSpec
     architecture: Architecture
     seed: int
+
+    @property
+    def is_portable(self) -> bool:
+        """Whether another process can build the same task and architecture."""
+        return self.task.is_portable and type(self.architecture).__module__ != "__main__"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One episode, as far as a run keeps it; returns are None where it was dropped."""
+
+    return_: float | None
+    training_return: float | None
+    steps: int
+
+    @staticmethod
+    def of(episode: Episode) -> Outcome:
+        if not episode.is_finite:
+            return Outcome(None, None, episode.steps)
+        return Outcome(episode.return_, episode.training_return, episode.steps)
+
+
+@dataclass(frozen=True)
+class Round:
+    """The episodes collected from one θ: what a run's journal keeps."""
+
+    number: int
+    flat_params: NDArray[np.float32]  # [P], before perturbation
+    normalizer: Normalizer
+    noise: float
+    first_episode: int
+    episodes: Sequence[Outcome]
+
+    @property
+    def kept(self) -> list[tuple[int, Outcome]]:
+        """Episode indices and outcomes, less those that were dropped."""
+        numbered = enumerate(self.episodes, start=self.first_episode)
+        return [(index, one) for index, one in numbered if one.training_return is not None]
 
 
 class Pending(Protocol):

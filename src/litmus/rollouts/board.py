@@ -111,14 +111,16 @@ class Board:
         self.return_[job] = episode.return_
         self.training_return[job] = episode.training_return
         self.steps[job] = episode.steps
-        self.count[job] = episode.moments.count
-        self.moment_mean[job] = episode.moments.mean
-        self.moment_squared[job] = episode.moments.squared_deviations
+        moments = episode.moments
+        self.count[job] = 0 if moments is None else moments.count
+        if moments is not None:
+            self.moment_mean[job] = moments.mean
+            self.moment_squared[job] = moments.squared_deviations
 
     def read_result(self, job: int) -> Episode:
-        moments = Moments(
-            int(self.count[job]), self.moment_mean[job].copy(), self.moment_squared[job].copy()
-        )
+        count, moments = int(self.count[job]), None
+        if count:
+            moments = Moments(count, self.moment_mean[job].copy(), self.moment_squared[job].copy())
         return Episode(
             float(self.return_[job]),
             float(self.training_return[job]),

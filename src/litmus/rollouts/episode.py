@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,15 +18,32 @@ from litmus.seeding import make_generator, perturb
 from litmus.tasks.base import Episode, FloatArray, Task
 
 
-def run_request_episode(task: Task, setting: Setting, request: Request, index: int) -> Episode:
-    """Run the episode with this index. All its randomness comes from (seed, stream, index)."""
+@dataclass(frozen=True)
+class EpisodeDraw:
+    """The randomness of one episode: all of it comes from (seed, stream, index)."""
+
+    flat_params: NDArray[np.float32]  # [P], perturbed
+    seed: int
+    """Of the environment."""
+    generator: np.random.Generator
+    """For a stochastic policy's choices."""
+
+
+def draw_episode(setting: Setting, request: Request, index: int) -> EpisodeDraw:
     flat_params = request.flat_params
     if request.noise > 0:
         flat_params = perturb(flat_params, request.noise, setting.seed, index)
     generator = make_generator(setting.seed, request.stream, index)
-    environment_seed = int(generator.integers(2**31))
-    policy = ActingPolicy(setting.architecture, flat_params, request.normalizer, generator)
-    return task.run_episode(policy, environment_seed)
+    return EpisodeDraw(flat_params, int(generator.integers(2**31)), generator)
+
+
+def run_request_episode(task: Task, setting: Setting, request: Request, index: int) -> Episode:
+    """Run the episode with this index."""
+    drawn = draw_episode(setting, request, index)
+    policy = ActingPolicy(
+        setting.architecture, drawn.flat_params, request.normalizer, drawn.generator
+    )
+    return task.run_episode(policy, drawn.seed)
 
 
 class ActingPolicy:

@@ -9,6 +9,7 @@ import sys
 from litmus.rollouts.base import Collector, Setting
 from litmus.rollouts.pool import PoolCollector
 from litmus.rollouts.serial import SerialCollector
+from litmus.tasks.base import MeasuresPopulations
 
 logger = logging.getLogger("litmus")
 
@@ -20,16 +21,27 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
-def make_collector(setting: Setting, workers: int | None, capacity: int) -> Collector:
-    """`workers`: processes; 0 runs the episodes in this process; None is one a core."""
+def make_collector(
+    setting: Setting, workers: int | None, capacity: int, device: str = "cpu"
+) -> Collector:
+    """`workers`: processes, None is one per core; 0 runs the episodes in this process.
+
+    A task that measures many policies at once does so in this process, on `device`.
+    """
+    task = setting.task.build()
+    if isinstance(task, MeasuresPopulations):
+        from litmus.rollouts.batched import BatchedCollector
+
+        return BatchedCollector(setting, task, device)
     if workers is None:
         workers = count_cores()
-    if workers > 0 and not setting.task.is_portable:
+    if workers > 0 and not setting.is_portable:
         logger.warning(
-            "the task is a class that only this process knows: episodes run here, one by one "
-            "(put it in a module and name it 'module:Id' to use worker processes)"
+            "the task or the architecture is a class that only this process knows: episodes run "
+            "here, one by one (put it in a module and name it 'module:Name' to use workers)"
         )
         workers = 0
     if workers == 0 or sys.platform == "win32":
-        return SerialCollector(setting)
+        return SerialCollector(setting, task)
+    task.close()
     return PoolCollector(setting, workers, capacity)

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from litmus.errors import BadInput, RunFailed
-from litmus.policies.architecture import ARCHITECTURES, architecture_to_json
+from litmus.policies.architecture import architecture_to_json
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.board import CLAIMED, DONE, FREE, QUEUED, Board, BoardShape
 from litmus.tasks.base import Episode
@@ -184,7 +184,6 @@ class PoolCollector:
             "path": sys.path,
             "task": self.setting.task.factory,
             "task_arguments": dict(self.setting.task.arguments),
-            "architectures": ARCHITECTURES,  # those that the caller added among them
             "architecture": architecture_to_json(self.setting.architecture),
             "seed": self.setting.seed,
             "board": self.board.descriptor,

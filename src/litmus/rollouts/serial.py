@@ -11,9 +11,9 @@ from litmus.tasks.base import Episode, Task
 
 
 class SerialCollector:
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, task: Task | None = None) -> None:
         self.setting = setting
-        self.task = setting.task.build()
+        self.task = task or setting.task.build()
 
     def start(self, request: Request) -> SerialPending:
         return SerialPending(self.task, self.setting, request)

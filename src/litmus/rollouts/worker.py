@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 
-from litmus.policies.architecture import ARCHITECTURES, architecture_from_json
+from litmus.policies.architecture import architecture_from_json
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.board import Board, BoardShape
@@ -31,7 +31,6 @@ def main() -> None:
     wake, done = int(sys.argv[1]), int(sys.argv[2])
     order = json.loads(_read_line(wake))
     sys.path[:] = order["path"]
-    ARCHITECTURES.update(order["architectures"])
     try:
         setting = Setting(
             TaskSpec(order["task"], order["task_arguments"]),

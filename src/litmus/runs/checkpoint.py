@@ -1,8 +1,8 @@
 """Checkpoints: atomic, verified, the last two kept.
 
-`round-00000042.safetensors` holds tensors and, in its metadata, the trainer's counters;
-`round-00000042.sha256` is written last and makes it count. A torn or altered one is noticed, and
-the one before it used.
+`round-00000042.safetensors` holds a tree of nested mappings: its tensors by their paths, the plain
+values as JSON in the metadata. `round-00000042.sha256` is written last and makes it count. A torn or
+altered one is noticed, and the one before it used.
 """
 
 from __future__ import annotations
@@ -20,27 +20,26 @@ from litmus.files import write_bytes, write_tensors
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = 1
+FORMAT = 2
+SEPARATOR = "/"
 KEPT = 2
 
 
 @dataclass(frozen=True)
 class Checkpoint:
     path: Path
-    tensors: Mapping[str, Tensor]
-    counters: Mapping[str, Any]
+    tree: dict[str, Any]
 
 
 class DamagedCheckpointError(Exception):
     """The message says how it was noticed."""
 
 
-def write_checkpoint(
-    directory: Path, number: int, tensors: Mapping[str, Tensor], counters: Mapping[str, Any]
-) -> None:
+def write_checkpoint(directory: Path, number: int, tree: Mapping[str, Any]) -> None:
     """Write a checkpoint and remove all but the last two."""
     path = directory / f"round-{number:08d}.safetensors"
-    metadata = {"format": str(FORMAT), "counters": json.dumps(counters, allow_nan=False)}
+    values, tensors = split_tree(tree)
+    metadata = {"format": str(FORMAT), "values": json.dumps(values, allow_nan=False)}
     data = write_tensors(path, tensors, metadata)
     write_bytes(path.with_suffix(".sha256"), hashlib.sha256(data).hexdigest().encode())
     for old in list_checkpoints(directory)[KEPT:]:
@@ -80,7 +79,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             f"{path} was written by another version of litmus (checkpoint format "
             f"{metadata.get('format')}; this one reads {FORMAT})"
         )
-    return Checkpoint(path, load(data), json.loads(metadata["counters"]))
+    return Checkpoint(path, join_tree(json.loads(metadata["values"]), load(data)))
 
 
 def read_newest_first(directory: Path) -> Iterator[Checkpoint | tuple[Path, str]]:
@@ -90,6 +89,34 @@ def read_newest_first(directory: Path) -> Iterator[Checkpoint | tuple[Path, str]
             yield read_checkpoint(path)
         except DamagedCheckpointError as error:
             yield path, str(error)
+
+
+def split_tree(tree: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """The plain values, still nested, and the tensors by their paths."""
+    from torch import Tensor
+
+    values: dict[str, Any] = {}
+    tensors: dict[str, Tensor] = {}
+    for name, value in tree.items():
+        if isinstance(value, Tensor):
+            tensors[name] = value
+        elif isinstance(value, Mapping):
+            values[name], below = split_tree(value)
+            tensors |= {f"{name}{SEPARATOR}{path}": tensor for path, tensor in below.items()}
+        else:
+            values[name] = value
+    return values, tensors
+
+
+def join_tree(values: dict[str, Any], tensors: Mapping[str, Tensor]) -> dict[str, Any]:
+    """What `split_tree` split."""
+    for path, tensor in tensors.items():
+        *parents, name = path.split(SEPARATOR)
+        place = values
+        for parent in parents:
+            place = place[parent]
+        place[name] = tensor
+    return values
 
 
 def _read_metadata(data: bytes) -> dict[str, str]:

@@ -19,9 +19,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.algorithms.base import Outcome, Round
 from litmus.errors import BadInput
 from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.base import Outcome, Round
 
 
 class Journal:

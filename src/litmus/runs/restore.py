@@ -5,44 +5,37 @@ from __future__ import annotations
 import logging
 import shutil
 from dataclasses import dataclass
+from pathlib import Path
 
-from litmus.algorithms.base import Round
 from litmus.errors import BadInput
-from litmus.evaluators.base import Evaluator, build_evaluator
-from litmus.files import take_prefixed
-from litmus.policies.architecture import Architecture, architecture_from_json
+from litmus.evaluators.base import Evaluator
+from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
+from litmus.rollouts.base import Round
 from litmus.runs.checkpoint import Checkpoint, read_newest_first
-from litmus.runs.directory import Run
+from litmus.runs.directory import RunDirectory
 from litmus.runs.journal import Journal
+from litmus.runs.metrics import read_metrics
+from litmus.runs.state import RunState
 
 logger = logging.getLogger("litmus")
 
 
 @dataclass(frozen=True)
 class Restored:
-    checkpoint: Checkpoint
-    architecture: Architecture
-    history: list[Round]
+    checkpoint: Path
+    state: RunState
+    rounds: list[Round]
 
 
-def open_journal(run: Run, architecture: Architecture) -> Journal:
+def open_journal(run: RunDirectory, architecture: Architecture) -> Journal:
     size = Normalizer.identity(architecture.state_shape).mean.size
     return Journal(run.history_path, architecture.num_params, size)
 
 
-def find_checkpoint(run: Run) -> Checkpoint:
-    """The newest undamaged checkpoint, with a warning for each that is damaged."""
-    for found in read_newest_first(run.checkpoints_path):
-        if isinstance(found, Checkpoint):
-            return found
-        _warn(run, *found)
-    raise BadInput(f"{run.path} holds no checkpoint that can be used")
-
-
-def restore(run: Run) -> Restored | None:
-    """The newest checkpoint that is whole and whose part of the history is whole.
+def restore(run: RunDirectory) -> Restored | None:
+    """The newest checkpoint that is whole and whose part of the journal is whole.
 
     None for a run that was stopped before its first checkpoint was: it has measured nothing yet,
     and starts at its beginning.
@@ -50,57 +43,58 @@ def restore(run: Run) -> Restored | None:
     problem = "there is none"
     for found in read_newest_first(run.checkpoints_path):
         if not isinstance(found, Checkpoint):
-            _warn(run, *found)
+            _warn(*found)
             problem = "none is whole"
             continue
-        architecture = architecture_from_json(found.counters["architecture"])
+        state = RunState.from_tree(found.tree)
+        journal = open_journal(run, state.policy.build_architecture())
         try:
-            history = open_journal(run, architecture).read(found.counters["rounds"])
+            rounds = journal.read(state.counters.rounds)
         except BadInput as error:
-            _warn(run, found.path, str(error))
+            _warn(found.path, str(error))
             problem = str(error)
             continue
-        return Restored(found, architecture, history)
-    if not run.metrics and not _has_history(run):
+        return Restored(found.path, state, rounds)
+    if not read_metrics(run.metrics_path) and not _has_rounds(run):
         _forget_beginning(run)
         return None
     raise BadInput(f"{run.path} holds no checkpoint that can be used: {problem}")
 
 
-def _has_history(run: Run) -> bool:
+def restore_policy(run: RunDirectory) -> Policy:
+    """The policy of an unfinished run."""
+    return _read_newest_state(run).policy.build()
+
+
+def restore_evaluator(run: RunDirectory) -> Evaluator:
+    """The evaluator of an unfinished run."""
+    state = _read_newest_state(run).evaluator
+    if state is None:
+        raise BadInput(f"{run.path} was trained by an algorithm that learns no evaluator")
+    return state.build()
+
+
+def _read_newest_state(run: RunDirectory) -> RunState:
+    """Of the newest undamaged checkpoint, with a warning for each that is damaged."""
+    for found in read_newest_first(run.checkpoints_path):
+        if isinstance(found, Checkpoint):
+            return RunState.from_tree(found.tree)
+        _warn(*found)
+    raise BadInput(f"{run.path} holds no checkpoint that can be used")
+
+
+def _has_rounds(run: RunDirectory) -> bool:
     """Whether any round was ever measured: that is never thrown away."""
     lines = run.history_path / "rounds.jsonl"
     return lines.exists() and lines.stat().st_size > 0
 
 
-def _forget_beginning(run: Run) -> None:
+def _forget_beginning(run: RunDirectory) -> None:
     for path in (run.checkpoints_path, run.history_path):
         shutil.rmtree(path, ignore_errors=True)
     run.metrics_path.unlink(missing_ok=True)
     run.make_folders()
 
 
-def restore_policy(run: Run) -> Policy:
-    """The policy of an unfinished run."""
-    checkpoint = find_checkpoint(run)
-    tensors = checkpoint.tensors
-    return Policy(
-        architecture_from_json(checkpoint.counters["architecture"]),
-        tensors["policy.flat_params"],
-        Normalizer(tensors["policy.mean"].numpy(), tensors["policy.std"].numpy()),
-    )
-
-
-def restore_evaluator(run: Run) -> Evaluator:
-    """The evaluator of an unfinished run."""
-    checkpoint = find_checkpoint(run)
-    description = checkpoint.counters["evaluator"]
-    if description is None:
-        raise BadInput(f"{run.path} was trained by an algorithm that learns no evaluator")
-    evaluator = build_evaluator(description["kind"], description["options"])
-    evaluator.load_state_dict(take_prefixed("algorithm.evaluator.", checkpoint.tensors))
-    return evaluator
-
-
-def _warn(run: Run, path: object, problem: str) -> None:
+def _warn(path: Path, problem: str) -> None:
     logger.warning("checkpoint %s cannot be used (%s); trying the one before", path, problem)

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from litmus.algorithms import find_algorithm
+from litmus.algorithms import find_options, read_config
 from litmus.config import TrainConfig
 from litmus.errors import BadInput
 from litmus.files import read_json, write_json
 from litmus.presets import preset_values
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.make import make_collector
-from litmus.runs.directory import Run, create_run, lock_run
+from litmus.runs.directory import create_run, lock_run
+from litmus.runs.run import Run
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
 
@@ -32,7 +33,6 @@ def make_config(
     config_file: Path | str | None = None,
 ) -> TrainConfig:
     """Defaults < preset < configuration file < options."""
-    config_type = find_algorithm(algorithm).config
     from_file: dict[str, Any] = {}
     if config_file is not None:
         from_file = read_json(Path(config_file))
@@ -42,13 +42,17 @@ def make_config(
     given = {**from_file, **options}
     if "task" not in given:
         raise BadInput("no task given; name one with --task, such as --task Swimmer-v5")
-    values = preset_values(preset, algorithm, str(given["task"]), config_type)
-    return config_type.from_dict({**values, **given})
+    values = preset_values(preset, algorithm, str(given["task"]))
+    known = find_options(algorithm, {**values, **given})
+    values = {name: value for name, value in values.items() if name in known}
+    return read_config(algorithm, {**values, **given})
 
 
 def default_out(config: TrainConfig) -> Path:
-    name = config.task.rpartition(":")[2].replace("/", "-")
-    return Path("runs") / f"{name}-{config.algorithm}-seed{config.seed}"
+    task, algorithm = (
+        name.rpartition(":")[2].replace("/", "-") for name in (config.task, config.algorithm)
+    )
+    return Path("runs") / f"{task}-{algorithm}-seed{config.seed}"
 
 
 def train(
@@ -68,15 +72,15 @@ def train(
     """
     settings = make_config(algorithm, options, preset, config)
     # What can be wrong with task, policy or device is found before anything is written.
-    from litmus.training.setup import choose_device, design_policy
+    from litmus.training.setup import choose_device, design_policy, make_spec
     from litmus.training.tensorboard import check_tensorboard
 
     check_tensorboard(settings)
     choose_device(settings.device)
-    design_policy(settings, make_task_spec(settings.task, settings.survival_bonus))
+    design_policy(settings, make_spec(settings))
     run = create_run(Path(out) if out is not None else default_out(settings), settings)
     with lock_run(run):
-        return _work(run, restored=None, quiet=quiet)
+        return _work(Run(run.path), restored=None, quiet=quiet)
 
 
 def resume(
@@ -113,7 +117,7 @@ def _work(run: Run, restored: Any, quiet: bool) -> Run:
     from litmus.training.trainer import Trainer
 
     config = run.config
-    done = restored.checkpoint.counters["steps"] if restored else 0
+    done = restored.state.counters.steps if restored else 0
     title = f"{config.algorithm} {config.task}"
     display = SilentDisplay() if quiet else make_display(title, config.steps, done)
     try:
@@ -168,7 +172,9 @@ def evaluate(
         raise BadInput(f"--workers must be at least 0, not {workers}")
     run = run if isinstance(run, Run) else Run(run)
     policy = run.policy
-    setting = Setting(make_task_spec(run.config.task), policy.architecture, seed)
+    config = run.config
+    spec = make_task_spec(config.task, env_kwargs=config.env_kwargs)
+    setting = Setting(spec, policy.architecture, seed)
     try:
         collector = make_collector(setting, workers, capacity=episodes)
     except (MemoryError, OverflowError, OSError) as error:

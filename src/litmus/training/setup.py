@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
 import torch
 
@@ -13,7 +12,13 @@ from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, make_architecture
 from litmus.rollouts.make import count_cores
+from litmus.tasks import make_task_spec
 from litmus.tasks.base import TaskSpec
+
+
+def make_spec(config: TrainConfig) -> TaskSpec:
+    """How to build the run's task, here and in workers."""
+    return make_task_spec(config.task, config.survival_bonus, config.env_kwargs)
 
 
 def design_policy(config: TrainConfig, spec: TaskSpec) -> Architecture:
@@ -21,9 +26,7 @@ def design_policy(config: TrainConfig, spec: TaskSpec) -> Architecture:
     task = spec.build()
     try:
         head = ActionHead.for_task(config.distribution, task.actions)
-        options: dict[str, Any] = {}
-        if config.architecture == "mlp":
-            options = {"hidden": config.hidden, "activation": config.activation}
+        options = config.architecture_options
         return make_architecture(config.architecture, task.state_shape, head, **options)
     finally:
         task.close()
@@ -35,11 +38,6 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise BadInput("--device cuda: no CUDA GPU is available here")
     return torch.device(name)
-
-
-def count_episodes_under_way(config: TrainConfig) -> int:
-    """The round being learned from frees its places before the next but one is started."""
-    return 2 * getattr(config, "round_size", 1) + 2 * config.evaluate_episodes
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from litmus.config import TrainConfig
 from litmus.errors import BadInput
-from litmus.runs.directory import Run
+from litmus.runs.run import Run
 from litmus.runs.metrics import Event
 
 

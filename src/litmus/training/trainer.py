@@ -9,101 +9,73 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from litmus.algorithms import ALGORITHMS
-from litmus.algorithms.base import Progress
+from litmus.algorithms.base import Algorithm, Progress, Resources
 from litmus.errors import BadInput, RunFailed
-from litmus.files import take_prefixed
-from litmus.policies.architecture import architecture_to_json
-from litmus.policies.normalizer import Normalizer
-from litmus.policies.policy import Policy
-from litmus.rollouts.base import Pending, Request, Setting
-from litmus.rollouts.make import make_collector
+from litmus.rollouts.base import Pending, Request, Round, Setting
+from litmus.rollouts.make import count_cores, make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
-from litmus.runs.directory import Run, write_provenance
 from litmus.runs.metrics import MetricsFile
 from litmus.runs.provenance import describe_process, find_kernels
+from litmus.runs.restore import Restored, open_journal
+from litmus.runs.run import Run
 from litmus.runs.snapshots import append_snapshot, cut_snapshots
+from litmus.runs.state import Counters, Evaluation, EvaluatorState, PolicyState, RunState
 from litmus.seeding import Stream
-from litmus.tasks import make_task_spec
 from litmus.training.display import Display
 from litmus.training.interrupts import Interrupted, InterruptFlag
-from litmus.runs.restore import Restored, open_journal
-from litmus.training.setup import (
-    choose_device,
-    count_episodes_under_way,
-    design_policy,
-    torch_threads,
-)
+from litmus.training.setup import choose_device, design_policy, make_spec, torch_threads
 from litmus.training.tensorboard import make_tensorboard
 
 SNAPSHOTS = 100
 """How often in a run the probing states are kept, to show later how they moved."""
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """An evaluation that is being run: of which policy, and what it will be written down as."""
-
-    flat_params: np.ndarray
-    normalizer: Normalizer
-    steps: int
-    episodes_done: int
-    first_index: int
-
-
-@dataclass
-class Counters:
-    """Where a run is. Saved with every checkpoint."""
-
-    steps: int = 0
-    episodes: int = 0
-    rounds: int = 0
-    dropped: int = 0
-    evaluations: int = 0
-    evaluated_at: int = -1
-    wall_s: float = 0.0
-    metrics_bytes: int = 0
-    snapshots_due: int = 0
-    snapshots_taken: int = 0
-
-
 class Trainer:
     def __init__(self, run: Run, display: Display, restored: Restored | None = None) -> None:
         self.run, self.config, self.display = run, run.config, display
-        self.counters = Counters()
-        spec = make_task_spec(self.config.task, self.config.survival_bonus)
+        config, spec = self.config, make_spec(self.config)
         if restored is None:
-            self.architecture = design_policy(self.config, spec)
+            self.counters, self.cores = Counters(), count_cores()
+            self.architecture = design_policy(config, spec)
         else:
-            self.architecture = restored.architecture
-        self.device = choose_device(self.config.device)
+            self.counters, self.cores = restored.state.counters, restored.state.cores
+            self.architecture = restored.state.policy.build_architecture()
+        self.device = choose_device(config.device)
         self.collector = make_collector(
-            Setting(spec, self.architecture, self.config.seed),
-            self.config.workers,
-            capacity=count_episodes_under_way(self.config),
+            Setting(spec, self.architecture, config.seed),
+            config.workers,
+            # The round being learned from frees its places before the next but one is started.
+            capacity=2 * config.episodes_at_once + 2 * config.evaluate_episodes,
+            device=self.device.type,
         )
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self.collector.close)
+            self.algorithm: Algorithm = ALGORITHMS.find(config.algorithm).load()(
+                Resources(
+                    config,
+                    spec,
+                    self.architecture,
+                    self.collector,
+                    self.device,
+                    self.cores,
+                    run.history_path,
+                )
+            )
             self._prepare(restored)
             on_failure.pop_all()
 
     def _prepare(self, restored: Restored | None) -> None:
-        """Everything that stands on a collector."""
+        """Everything that stands on an algorithm."""
         run = self.run
-        self.algorithm = ALGORITHMS[self.config.algorithm].load()(
-            self.config, self.architecture, self.collector, self.device
-        )
-        self.history = open_journal(run, self.architecture)
+        self.journal = open_journal(run, self.architecture)
         self._evaluation: Evaluation | None = None
         self._evaluation_pending: Pending | None = None
-        self._latest_return: float | None = None
         if restored is not None:
             self._load(restored)
             self._compare_kernels()
@@ -112,7 +84,7 @@ class Trainer:
         self._started = time.monotonic() - self.counters.wall_s
         self._checkpointed = time.monotonic()
         self._interrupt = InterruptFlag()
-        write_provenance(run, describe_process())
+        run.add_provenance(describe_process())
 
     def _compare_kernels(self) -> None:
         """Say so where a resumed run will not do to the last bit what it would have done."""
@@ -131,7 +103,7 @@ class Trainer:
         """Train until the steps are reached; raises Interrupted on Ctrl-C, resumable."""
         try:
             with self._interrupt.catching(self.display.note), torch_threads(self.device):
-                if self.counters.rounds == 0:
+                if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
                     self._save()
                     self._start_evaluation_if_due()
@@ -152,52 +124,55 @@ class Trainer:
         self.display.close()
         self.collector.close()
         self.tensorboard.close()
-        for file in (self.metrics, self.history):
+        for file in (self.metrics, self.journal):
             # A full disk may refuse the last buffered bytes; the checkpoint does not count on them.
             with contextlib.suppress(OSError):
                 file.close()
 
     def _iterate(self) -> None:
-        progress = self.algorithm.iterate()
-        self._record_round(progress)
+        self._record(self.algorithm.iterate())
         self._take_snapshot_if_due()
         self._finish_evaluation()
         self._start_evaluation_if_due()
-        self.display.update(self.counters.steps, self._latest_return)
+        self.display.update(self.counters.steps, self.counters.latest_return)
         if self._interrupt.is_set:
             self._save()
             raise Interrupted
         if time.monotonic() - self._checkpointed >= self.config.checkpoint_seconds:
             self._save()
 
-    def _record_round(self, progress: Progress) -> None:
-        counters, outcomes = self.counters, progress.round.episodes
-        counters.rounds += 1
+    def _record(self, progress: Progress) -> None:
+        counters, number = self.counters, self.counters.iterations
+        counters.iterations += 1
         counters.steps += progress.steps
-        counters.episodes += len(outcomes)
-        kept = [outcome for outcome in outcomes if outcome.return_ is not None]
-        dropped = len(outcomes) - len(kept)
+        counters.episodes += progress.episodes
+        measured = {} if progress.round is None else self._record_round(progress.round)
+        self._write(
+            "round",
+            round=number,
+            steps=counters.steps,
+            episodes_done=counters.episodes,
+            **measured,
+            **progress.metrics,
+        )
+
+    def _record_round(self, measured: Round) -> dict[str, Any]:
+        """Put it into the journal; what is told of its episodes."""
+        counters, kept = self.counters, [outcome for _, outcome in measured.kept]
+        dropped = len(measured.episodes) - len(kept)
+        counters.rounds += 1
         counters.dropped += dropped
         if dropped:
             self.display.note(
-                f"warning: {dropped} of {len(outcomes)} episodes in round "
-                f"{progress.round.number} had a NaN or infinite reward or observation: dropped"
+                f"warning: {dropped} of {len(measured.episodes)} episodes in round "
+                f"{measured.number} had a NaN or infinite reward or observation: dropped"
             )
-        self.history.append(progress.round)
-        returns = [outcome.return_ for outcome in kept if outcome.return_ is not None]
-        training = [
-            outcome.training_return for outcome in kept if outcome.training_return is not None
-        ]
-        self._write(
-            "round",
-            round=progress.round.number,
-            steps=counters.steps,
-            episodes_done=counters.episodes,
-            mean=float(np.mean(returns)) if returns else None,
-            training_mean=float(np.mean(training)) if training else None,
-            dropped=counters.dropped,
-            **progress.metrics,
-        )
+        self.journal.append(measured)
+        return {
+            "mean": _mean([outcome.return_ for outcome in kept]),
+            "training_mean": _mean([outcome.training_return for outcome in kept]),
+            "dropped": counters.dropped,
+        }
 
     def _take_snapshot_if_due(self) -> None:
         """Keep the probing states of the start and of each hundredth of the run."""
@@ -248,21 +223,19 @@ class Trainer:
     def _finish_evaluation(self) -> None:
         if self._evaluation is None or self._evaluation_pending is None:
             return
-        episodes = self._evaluation_pending.result()
-        returns = [episode.return_ for episode in episodes]
+        returns = [episode.return_ for episode in self._evaluation_pending.result()]
         finite = [return_ for return_ in returns if np.isfinite(return_)]
-        mean = float(np.mean(finite)) if finite else None
         if len(finite) < len(returns):
             self.display.note(
                 f"warning: {len(returns) - len(finite)} of {len(returns)} evaluation episodes had "
                 "a NaN or infinite return: left out of the mean"
             )
-        self._latest_return = mean
+        self.counters.latest_return = _mean(finite)
         self._write(
             "evaluation",
             steps=self._evaluation.steps,
             episodes_done=self._evaluation.episodes_done,
-            mean=mean,
+            mean=self.counters.latest_return,
             returns=returns,
         )
         self._evaluation = self._evaluation_pending = None
@@ -274,19 +247,14 @@ class Trainer:
             self._start_evaluation()
             self._finish_evaluation()
         self._save()
-        policy = Policy(
-            self.architecture,
-            torch.from_numpy(self.algorithm.flat_params),
-            self.algorithm.normalizer,
-        )
-        policy.save(self.run.policy_path)
+        self._describe_policy().build().save(self.run.policy_path)
         if self.algorithm.evaluator is not None:
             self.algorithm.evaluator.save(self.run.evaluator_path)
         self._write(
             "finished",
             steps=self.counters.steps,
             episodes_done=self.counters.episodes,
-            mean=self._latest_return,
+            mean=self.counters.latest_return,
             dropped=self.counters.dropped,
         )
         self.metrics.sync()
@@ -298,60 +266,49 @@ class Trainer:
     def _wall(self) -> float:
         return time.monotonic() - self._started
 
+    def _describe_policy(self) -> PolicyState:
+        algorithm = self.algorithm
+        return PolicyState.of(self.architecture, algorithm.flat_params, algorithm.normalizer)
+
     def _save(self) -> None:
         """Write a checkpoint; what it counts on is brought to the disk first."""
         self.metrics.sync()
-        self.history.sync()
+        self.journal.sync()
         self.counters.wall_s = self._wall()
         self.counters.metrics_bytes = self.metrics.size
-        tensors: dict[str, Tensor] = {
-            f"algorithm.{name}": tensor for name, tensor in self.algorithm.state_dict().items()
-        }
-        normalizer = self.algorithm.normalizer
-        tensors["policy.flat_params"] = torch.from_numpy(self.algorithm.flat_params)
-        tensors["policy.mean"] = torch.from_numpy(normalizer.mean)
-        tensors["policy.std"] = torch.from_numpy(normalizer.std)
-        evaluation = self._evaluation
-        if evaluation is not None:
-            tensors["evaluation.flat_params"] = torch.from_numpy(evaluation.flat_params)
-            tensors["evaluation.mean"] = torch.from_numpy(evaluation.normalizer.mean)
-            tensors["evaluation.std"] = torch.from_numpy(evaluation.normalizer.std)
         evaluator = self.algorithm.evaluator
-        description = {
-            **vars(self.counters),
-            "latest_return": self._latest_return,
-            "architecture": architecture_to_json(self.architecture),
-            "evaluator": evaluator and {"kind": evaluator.kind, "options": evaluator.options()},
-            "evaluation": evaluation
-            and {
-                "steps": evaluation.steps,
-                "episodes_done": evaluation.episodes_done,
-                "first_index": evaluation.first_index,
-            },
-        }
-        write_checkpoint(self.run.checkpoints_path, self.counters.rounds, tensors, description)
+        state = RunState(
+            self.counters,
+            self.cores,
+            self._describe_policy(),
+            None if evaluator is None else EvaluatorState.of(evaluator),
+            self._evaluation,
+            dict(self.algorithm.state_dict()),
+        )
+        write_checkpoint(self.run.checkpoints_path, self.counters.iterations, state.to_tree())
         self._checkpointed = time.monotonic()
 
     def _load(self, restored: Restored) -> None:
         """Go back to a checkpoint: whatever was written after it is written again."""
-        tensors, saved = restored.checkpoint.tensors, restored.checkpoint.counters
-        self.counters = Counters(**{name: saved[name] for name in vars(Counters())})
-        forget_newer(restored.checkpoint.path)
-        self._latest_return = saved["latest_return"]
+        forget_newer(restored.checkpoint)
         with self.run.metrics_path.open("ab") as file:
             if file.tell() < self.counters.metrics_bytes:
                 raise BadInput(f"{self.run.metrics_path} is shorter than its checkpoint says")
             file.truncate(self.counters.metrics_bytes)
-        self.history.cut(self.counters.rounds)
-        evaluator = self.algorithm.evaluator
-        if evaluator is not None and evaluator.probing_states is not None:
-            shape = tuple(evaluator.probing_states.shape)
-            cut_snapshots(self.run.snapshots_path, self.counters.snapshots_taken, shape)
-        self.algorithm.load_state_dict(take_prefixed("algorithm.", tensors), restored.history)
-        if saved["evaluation"] is not None:
-            self._evaluation = Evaluation(
-                tensors["evaluation.flat_params"].numpy(),
-                Normalizer(tensors["evaluation.mean"].numpy(), tensors["evaluation.std"].numpy()),
-                **saved["evaluation"],
-            )
+        state, evaluator = restored.state, self.algorithm.evaluator
+        if self.algorithm.keeps_rounds:
+            self.journal.cut(self.counters.rounds)
+        if evaluator is not None and state.evaluator is not None:
+            evaluator.load_state_dict(state.evaluator.tensors)
+            if evaluator.probing_states is not None:
+                shape = tuple(evaluator.probing_states.shape)
+                cut_snapshots(self.run.snapshots_path, self.counters.snapshots_taken, shape)
+        self.algorithm.load_state_dict(state.algorithm, restored.rounds)
+        self._evaluation = state.evaluation
+        if self._evaluation is not None:
             self._submit_evaluation(self._evaluation)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None

@@ -12,7 +12,7 @@ from litmus.algorithms import ALGORITHMS, read_config
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
-from litmus.policies.population import Population
+from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Setting
 from litmus.rollouts.serial import SerialCollector
 from litmus.tasks.base import TaskSpec
@@ -66,7 +66,7 @@ def test_policy_updates_climb_the_evaluator(name: str) -> None:
 
     def value_now() -> float:
         theta = torch.from_numpy(algorithm.flat_params)
-        population = Population(algorithm.architecture, theta[None])
+        population = FlatPopulation(algorithm.architecture, theta[None])
         return algorithm.evaluator.value(population).item()
 
     values = [value_now()]

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from litmus import Run
-from litmus.algorithms.base import Outcome, Round
+from litmus.rollouts.base import Outcome, Round
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.normalizer import Normalizer
-from litmus.policies.population import Population
+from litmus.policies.population import FlatPopulation
 from litmus.analysis.behaviour import Behaviour, run_behaviour
 from litmus.analysis.knowledge import (
     FIRST_FRESH_INDEX,
@@ -81,7 +81,7 @@ def test_what_is_said_of_a_run_fits_its_evaluator(hopper_run: Path) -> None:
     rounds = open_journal(run, policy.architecture).read()
     sample = sample_buffer(rounds, 10_000, run.config.seed)
     judged = judge(evaluator, policy.architecture, sample)
-    one = Population(policy.architecture, torch.from_numpy(sample.flat_params[:1]))
+    one = FlatPopulation(policy.architecture, torch.from_numpy(sample.flat_params[:1]))
     assert judged.predicted[0] == pytest.approx(float(evaluator.value(one).detach()), rel=1e-4)
     known = examine_probing_states(evaluator, policy, sample)
     assert known.states.shape == (3, 11)
@@ -99,7 +99,7 @@ def test_gradients_say_how_v_moves_with_the_action(hopper_run: Path) -> None:
     answers = torch.from_numpy(known.actions)[None]
     moved = answers.clone()
     moved[0, 2, 1] += 1e-5
-    change = evaluator.value_of_answers(moved) - evaluator.value_of_answers(answers)
+    change = evaluator.value_of_actions(moved) - evaluator.value_of_actions(answers)
     assert float(change.detach()) / 1e-5 == pytest.approx(known.action_gradient[2, 1], rel=1e-2)
 
 

@@ -15,7 +15,7 @@ from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
-from litmus.policies.population import Population
+from litmus.policies.population import FlatPopulation
 from litmus.tasks.base import ContinuousActions
 
 HEAD = ActionHead("deterministic", ContinuousActions((-1.0, -1.0), (1.0, 1.0)))
@@ -30,9 +30,9 @@ def make(kind: str):
     return FlatEvaluator((3,), MLP.num_params, hidden=(6,))
 
 
-def make_population(count: int = 3) -> Population:
+def make_population(count: int = 3) -> FlatPopulation:
     torch.manual_seed(1)
-    return Population(MLP, torch.randn(count, MLP.num_params, requires_grad=True))
+    return FlatPopulation(MLP, torch.randn(count, MLP.num_params, requires_grad=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,7 +53,7 @@ def test_the_value_can_be_climbed_in_the_policys_parameters(kind: str) -> None:
     value = evaluator.value(population)
     (gradient,) = torch.autograd.grad(value, population.flat_params)
     step = 1e-3 * gradient / gradient.norm()
-    higher = evaluator.value(Population(MLP, population.flat_params + step))
+    higher = evaluator.value(FlatPopulation(MLP, population.flat_params + step))
     predicted = 1e-3 * gradient.norm()
     assert (higher - value).item() == pytest.approx(predicted.item(), rel=0.05)
 
@@ -63,7 +63,7 @@ def test_a_policy_is_worth_the_same_alone_and_in_company(kind: str) -> None:
     evaluator, population = make(kind), make_population(5)
     together = evaluator.value(population)
     for row, value in zip(population.flat_params, together, strict=True):
-        torch.testing.assert_close(evaluator.value(Population(MLP, row[None]))[0], value)
+        torch.testing.assert_close(evaluator.value(FlatPopulation(MLP, row[None]))[0], value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,7 +93,7 @@ def test_a_fingerprint_evaluator_judges_another_architecture() -> None:
     architecture = ConvArchitecture((1, 4, 4), HEAD)
     flat = torch.randn(architecture.num_params)
     policy = Policy(architecture, flat, Normalizer.identity((1, 4, 4)))
-    value = evaluator.value(Population(architecture, flat[None])).item()
+    value = evaluator.value(FlatPopulation(architecture, flat[None])).item()
     assert evaluator.score(policy) == pytest.approx(value, rel=1e-4)
 
 

@@ -10,7 +10,7 @@ from toys import ConvArchitecture
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture, NumpyMlp
 from litmus.policies.policy import Policy
-from litmus.policies.population import Population, evaluate_modules, flatten, load_flat, unflatten
+from litmus.policies.population import FlatPopulation, evaluate_modules, flatten, load_flat, unflatten
 from litmus.tasks.base import ContinuousActions, DiscreteActions
 
 BOUNDED = ContinuousActions((-2.0, -1.0), (4.0, 1.0))
@@ -60,7 +60,7 @@ def test_a_population_answers_as_its_policies_do_one_by_one(head: str, shape: st
     flat, states = sample(architecture)
     expected = answer_one_by_one(architecture, flat, states)
     assert expected.shape == (5, 6, architecture.head.size)
-    torch.testing.assert_close(Population(architecture, flat).actions(states), expected)
+    torch.testing.assert_close(FlatPopulation(architecture, flat).actions(states), expected)
     torch.testing.assert_close(evaluate_modules(architecture, flat, states), expected)
 
 
@@ -104,7 +104,7 @@ def test_a_module_that_is_no_mlp_works_as_a_population() -> None:
     architecture = ConvArchitecture((1, 4, 4), ActionHead("deterministic", BOUNDED))
     flat, states = sample(architecture)
     expected = answer_one_by_one(architecture, flat, states)
-    torch.testing.assert_close(Population(architecture, flat).actions(states), expected)
+    torch.testing.assert_close(FlatPopulation(architecture, flat).actions(states), expected)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -127,8 +127,8 @@ def test_flat_parameters_keep_the_order_of_the_modules_own() -> None:
 def test_answers_do_not_depend_on_the_company_a_policy_keeps() -> None:
     architecture = make("deterministic", "two layers")
     flat, states = sample(architecture)
-    together = Population(architecture, flat).actions(states)
-    alone = Population(architecture, flat[2:3]).actions(states)
+    together = FlatPopulation(architecture, flat).actions(states)
+    alone = FlatPopulation(architecture, flat[2:3]).actions(states)
     torch.testing.assert_close(together[2:3], alone)
 
 
@@ -160,7 +160,7 @@ def test_a_population_learns_as_its_modules_do(head: str, shape: str) -> None:
     for at_once in (True, False):
         theta, probes = flat.clone().requires_grad_(), states.clone().requires_grad_()
         answers = (
-            Population(architecture, theta).actions(probes)
+            FlatPopulation(architecture, theta).actions(probes)
             if at_once
             else evaluate_modules(architecture, theta, probes)
         )
@@ -176,8 +176,8 @@ def test_gradients_are_right_when_other_policies_are_asked_before_they_are_taken
     first, second = (flat + shift for shift in (0.0, 1.0))
     expected = [gradient_of(architecture, one, states) for one in (first, second)]
     first, second = first.clone().requires_grad_(), second.clone().requires_grad_()
-    answers = [Population(architecture, one).actions(states) for one in (first, second)]
-    Population(architecture, flat * 3).actions(states)
+    answers = [FlatPopulation(architecture, one).actions(states) for one in (first, second)]
+    FlatPopulation(architecture, flat * 3).actions(states)
     for one, answer, gradient in zip((first, second), answers, expected, strict=True):
         torch.testing.assert_close(torch.autograd.grad(answer.sum(), one)[0], gradient)
 
@@ -188,7 +188,7 @@ def test_a_lone_policy_in_many_states_is_the_same_policy() -> None:
     results = []
     for evaluate in (
         lambda theta, asked: evaluate_modules(architecture, theta, asked),
-        lambda theta, asked: Population(architecture, theta).actions(asked),
+        lambda theta, asked: FlatPopulation(architecture, theta).actions(asked),
     ):
         theta, asked = flat.clone().requires_grad_(), states.clone().requires_grad_()
         answers = evaluate(theta, asked)
@@ -210,9 +210,9 @@ def test_a_graph_that_is_kept_gives_the_same_gradients_again_or_says_that_it_can
     architecture = make("gaussian", "two layers")
     flat, states = sample(architecture)
     theta = flat.clone().requires_grad_()
-    value = Population(architecture, theta).actions(states).sum()
+    value = FlatPopulation(architecture, theta).actions(states).sum()
     (first,) = torch.autograd.grad(value, theta, retain_graph=True)
-    Population(architecture, flat * 3).actions(states)
+    FlatPopulation(architecture, flat * 3).actions(states)
     try:
         (second,) = torch.autograd.grad(value, theta)
     except RuntimeError:
@@ -227,7 +227,7 @@ def test_second_derivatives_are_right_or_refused() -> None:
     penalties = []
     for evaluate in (
         lambda theta: evaluate_modules(architecture, theta, states),
-        lambda theta: Population(architecture, theta).actions(states),
+        lambda theta: FlatPopulation(architecture, theta).actions(states),
     ):
         theta = flat.clone().requires_grad_()
         try:
@@ -246,7 +246,7 @@ def test_a_population_of_any_size_gives_the_same_bits_every_time(count: int) -> 
     runs = []
     for _ in range(5):
         theta, probes = flat.clone().requires_grad_(), states.clone().requires_grad_()
-        answers = Population(architecture, theta).actions(probes)
+        answers = FlatPopulation(architecture, theta).actions(probes)
         runs.append((answers, *torch.autograd.grad(answers.square().sum(), (theta, probes))))
     for run in runs[1:]:
         assert all(torch.equal(one, other) for one, other in zip(runs[0], run, strict=True))

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litmus.algorithms.base import Outcome, Round
+from litmus.rollouts.base import Outcome, Round
 from litmus.errors import BadInput
 from litmus.policies.normalizer import Normalizer
 from litmus.runs.journal import Journal

@@ -1,0 +1,60 @@
+"""What an evaluator can judge: anything that maps raw observations to action parameters.
+
+litmus' own policies, an `nn.Module`, a plain function: only what they do in states counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import torch
+from torch import Tensor, nn
+
+from litmus.errors import BadInput
+
+Judgeable: TypeAlias = Callable[[Tensor], Any]
+"""From raw observations [N, *state], a tensor, to action parameters [N, A], a tensor or an array:
+the action itself (deterministic), mean and log-std (gaussian), or class probabilities."""
+
+
+def ask(policy: Judgeable, states: Tensor) -> Tensor:  # [K, *state] -> [K, A]
+    """What a policy does in raw states; differentiable where the policy is.
+
+    A module is asked on its own device and in the widest dtype of its tensors, anything else in
+    float32. Where a policy has a `state_shape`, a state of another shape is an error.
+    """
+    wanted = getattr(policy, "state_shape", None)
+    if wanted is not None and tuple(wanted) != states.shape[1:]:
+        raise BadInput(
+            f"the policy takes states of shape {tuple(wanted)}, not {tuple(states.shape[1:])}"
+        )
+    try:
+        answer = policy(_move_to(policy, states))
+        actions = answer if isinstance(answer, Tensor) else torch.as_tensor(answer)
+    except BadInput:
+        raise
+    except Exception as error:
+        raise BadInput(
+            f"the policy cannot be asked in a tensor of states {tuple(states.shape)}: "
+            f"{type(error).__name__}: {' '.join(str(error).split())}"
+        ) from error
+    if actions.ndim != 2 or len(actions) != len(states) or not actions.is_floating_point():
+        raise BadInput(
+            f"asked in {len(states)} states, the policy must give action parameters "
+            f"[{len(states)}, A], not {actions.dtype} {list(actions.shape)}"
+        )
+    if not actions.isfinite().all():
+        raise BadInput("the policy's action parameters are not all finite numbers")
+    return actions.to(states.device, torch.get_default_dtype())
+
+
+def _move_to(policy: Judgeable, states: Tensor) -> Tensor:
+    tensors: list[Tensor] = []
+    if isinstance(policy, nn.Module):
+        own = (*policy.parameters(), *policy.buffers())
+        tensors = [tensor for tensor in own if tensor.is_floating_point()]
+    if not tensors:
+        return states.to(torch.float32)
+    widest = max(tensors, key=lambda tensor: tensor.dtype.itemsize)
+    return states.to(widest.device, widest.dtype)

@@ -1,0 +1,42 @@
+"""All policies of a request measured together, by a task that can do that: no processes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from litmus.policies.population import FlatPopulation
+from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.episode import draw_episode
+from litmus.tasks.base import Episode, MeasuresPopulations
+
+
+@dataclass(frozen=True)
+class BatchedCollector:
+    setting: Setting
+    task: MeasuresPopulations
+    device: str = "cpu"
+
+    def start(self, request: Request) -> BatchedPending:
+        return BatchedPending(self, request)
+
+    def close(self) -> None:
+        self.task.close()
+
+
+@dataclass(frozen=True)
+class BatchedPending:
+    collector: BatchedCollector
+    request: Request
+
+    def result(self) -> list[Episode]:
+        setting, request = self.collector.setting, self.request
+        drawn = [draw_episode(setting, request, index) for index in request.indices]
+        rows = torch.from_numpy(np.stack([one.flat_params for one in drawn]))
+        population = FlatPopulation(
+            setting.architecture, rows.to(self.collector.device), request.normalizer
+        )
+        with torch.no_grad():
+            return self.collector.task.measure(population, [one.seed for one in drawn])

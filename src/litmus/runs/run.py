@@ -1,0 +1,89 @@
+"""One training, read back: its configuration, metrics, policy and evaluator."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.algorithms import read_config
+from litmus.config import TrainConfig
+from litmus.errors import BadInput
+from litmus.files import read_json
+from litmus.runs.directory import RunDirectory
+from litmus.runs.metrics import Event, read_metrics
+
+if TYPE_CHECKING:
+    from litmus.evaluators.base import Evaluator
+    from litmus.policies.policy import Policy
+
+Status = Literal["finished", "unfinished"]
+
+
+class Run(RunDirectory):
+    """One training, on disk."""
+
+    def __init__(self, path: Path | str) -> None:
+        super().__init__(path)
+        if not self.config_path.is_file():
+            what = "is not a run directory" if self.path.exists() else "does not exist"
+            raise BadInput(f"{self.path} {what} (no {self.config_path.name} there)")
+
+    @cached_property
+    def config(self) -> TrainConfig:
+        values = read_json(self.config_path)
+        algorithm = values.pop("algorithm", None)
+        if not isinstance(algorithm, str):
+            raise BadInput(f"{self.config_path} does not name its algorithm")
+        return read_config(algorithm, values)
+
+    @property
+    def metrics(self) -> list[Event]:
+        """All events so far, oldest first."""
+        return read_metrics(self.metrics_path)
+
+    @property
+    def evaluations(self) -> list[Event]:
+        return [event for event in self.metrics if event["event"] == "evaluation"]
+
+    @property
+    def status(self) -> Status:
+        events = self.metrics
+        return "finished" if events and events[-1]["event"] == "finished" else "unfinished"
+
+    @cached_property
+    def policy(self) -> Policy:
+        """The learned policy: the final one, or the newest checkpoint's in an unfinished run."""
+        from litmus.policies.policy import Policy
+        from litmus.runs.restore import restore_policy
+
+        return Policy.load(self.policy_path) if self._has_results else restore_policy(self)
+
+    @cached_property
+    def evaluator(self) -> Evaluator:
+        """The learned evaluator: the final one, or the newest checkpoint's."""
+        from litmus.evaluators.base import load_evaluator
+        from litmus.runs.restore import restore_evaluator
+
+        if self._has_results and self.evaluator_path.is_file():
+            return load_evaluator(self.evaluator_path)
+        return restore_evaluator(self)
+
+    def read_probing_snapshots(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+        """How the probing states moved: steps [S] and states [S, K, *state], normalised."""
+        from litmus.runs.snapshots import read_snapshots
+
+        states = self.evaluator.probing_states
+        if states is None:
+            return np.empty(0), np.empty((0, 0), np.float32)
+        return read_snapshots(self.snapshots_path, tuple(states.shape))
+
+    @property
+    def _has_results(self) -> bool:
+        return self.status == "finished" and self.policy_path.is_file()
+
+    def __repr__(self) -> str:
+        return f"Run('{self.path}', {self.status})"

@@ -1,0 +1,105 @@
+"""Everything that a checkpoint holds, in one description: written from it and read back into it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from litmus.algorithms.saved import build, save
+from litmus.evaluators.base import Evaluator, build_evaluator, describe_evaluator
+from litmus.policies.architecture import (
+    Architecture,
+    architecture_from_json,
+    architecture_to_json,
+)
+from litmus.policies.normalizer import Normalizer
+from litmus.policies.policy import Policy
+
+
+@dataclass
+class Counters:
+    """Where a run is."""
+
+    steps: int = 0
+    episodes: int = 0
+    iterations: int = 0
+    rounds: int = 0
+    """In the journal; none, where the algorithm keeps none."""
+    dropped: int = 0
+    evaluations: int = 0
+    evaluated_at: int = -1
+    latest_return: float | None = None
+    wall_s: float = 0.0
+    metrics_bytes: int = 0
+    snapshots_due: int = 0
+    snapshots_taken: int = 0
+
+
+@dataclass(frozen=True)
+class PolicyState:
+    architecture: dict[str, Any]
+    flat_params: NDArray[np.float32]
+    normalizer: Normalizer
+
+    @staticmethod
+    def of(
+        architecture: Architecture, flat_params: NDArray[np.float32], normalizer: Normalizer
+    ) -> PolicyState:
+        return PolicyState(architecture_to_json(architecture), flat_params, normalizer)
+
+    def build_architecture(self) -> Architecture:
+        return architecture_from_json(self.architecture)
+
+    def build(self) -> Policy:
+        flat_params = torch.from_numpy(self.flat_params)
+        return Policy(self.build_architecture(), flat_params, self.normalizer)
+
+
+@dataclass(frozen=True)
+class EvaluatorState:
+    description: dict[str, Any]
+    tensors: dict[str, Any]
+
+    @staticmethod
+    def of(evaluator: Evaluator) -> EvaluatorState:
+        return EvaluatorState(describe_evaluator(evaluator), dict(evaluator.state_dict()))
+
+    def build(self) -> Evaluator:
+        evaluator = build_evaluator(self.description)
+        evaluator.load_state_dict(self.tensors)
+        return evaluator
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """An evaluation that is being run: of which θ, and what it will be written down as."""
+
+    flat_params: NDArray[np.float32]
+    normalizer: Normalizer
+    steps: int
+    episodes_done: int
+    first_index: int
+
+
+@dataclass(frozen=True)
+class RunState:
+    counters: Counters
+    cores: int
+    """Of the machine that the run began on."""
+    policy: PolicyState
+    evaluator: EvaluatorState | None
+    evaluation: Evaluation | None
+    algorithm: dict[str, Any]
+
+    def to_tree(self) -> dict[str, Any]:
+        tree: dict[str, Any] = save(self)
+        return tree
+
+    @staticmethod
+    def from_tree(tree: dict[str, Any]) -> RunState:
+        state: RunState = build(RunState, tree)
+        return state
