@@ -5,13 +5,13 @@ Precedence: a field's default < preset < configuration file < option on the comm
 
 from __future__ import annotations
 
-import re
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from litmus.errors import BadInput, suggest
+from litmus.tasks.names import find_body
 
 Values = dict[str, Any]
 
@@ -20,18 +20,13 @@ Values = dict[str, Any]
 class Preset:
     summary: str
     values: Callable[[str, str], Values]
-    """From (algorithm, task's base name) to configuration values."""
+    """From (algorithm, task) to configuration values."""
 
 
 def find_preset(name: str) -> Preset:
     if name not in PRESETS:
         raise BadInput(f"unknown preset '{name}'{suggest(name, PRESETS)}")
     return PRESETS[name]
-
-
-def base_name(task: str) -> str:
-    """'Hopper' for Hopper-v5 and my_package:Hopper-v0, but 'mine/Hopper' for mine/Hopper-v0."""
-    return re.sub(r"-v\d+$", "", task.rpartition(":")[2])
 
 
 def _paper(algorithm: str, task: str) -> Values:
@@ -56,10 +51,9 @@ def _paper(algorithm: str, task: str) -> Values:
         "evaluate_every": 10_000,  # appendix 'Main experiments on MuJoCo'
         "evaluate_episodes": 10,
     }
-    if task == "InvertedDoublePendulum":
-        values["steps"] = 300_000
-    if task == "Ant":
-        values["noise"] = 0.01  # 'we use less noise'; the value is not stated, this one works
+    body = find_body(task)
+    if body is not None:
+        values |= body.paper
     if algorithm == "pssvf":
         values |= {"probing_states": 200, "probing_low": 0.0, "probing_high": 1.0}
     if algorithm == "vanilla-pssvf":
@@ -107,5 +101,5 @@ PRESETS: dict[str, Preset] = {
 def preset_values(name: str, algorithm: str, task: str, config: type) -> Values:
     """The preset's values for this algorithm and task, less those that the algorithm lacks."""
     known = typing.get_type_hints(config)
-    values = find_preset(name).values(algorithm, base_name(task))
+    values = find_preset(name).values(algorithm, task)
     return {key: value for key, value in values.items() if key in known}

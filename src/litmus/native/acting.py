@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.native.library import Actor, Library, Shape
+from litmus.native.library import Actor, CompiledActor, Library, Shape
 
 if TYPE_CHECKING:
     from litmus.policies.mlp import MlpArchitecture
@@ -54,3 +54,15 @@ class CompiledMlp:
         from litmus.policies.mlp import NumpyMlp
 
         return NumpyMlp(self.architecture, self.params)(states)
+
+
+def compile_policy(
+    forward: object, mean: NDArray[np.float64], inverse_std: NDArray[np.float64]
+) -> object | None:
+    """A policy of raw observations as the compiled loops take it; None where they cannot run it."""
+    if not isinstance(forward, CompiledMlp) or not forward.squashes:
+        return None
+    mean, inverse_std = (
+        np.ascontiguousarray(values.ravel(), dtype=np.float64) for values in (mean, inverse_std)
+    )
+    return CompiledActor(forward.actor, mean, inverse_std, forward.size, forward)
