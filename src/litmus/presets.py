@@ -5,12 +5,12 @@ Precedence: a field's default < preset < configuration file < option on the comm
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from litmus.errors import BadInput, suggest
+from litmus.tasks.names import find_body
 
 Values = dict[str, Any]
 
@@ -19,18 +19,13 @@ Values = dict[str, Any]
 class Preset:
     summary: str
     values: Callable[[str, str], Values]
-    """From (algorithm, task's base name) to configuration values."""
+    """From (algorithm, task) to configuration values."""
 
 
 def find_preset(name: str) -> Preset:
     if name not in PRESETS:
         raise BadInput(f"unknown preset '{name}'{suggest(name, PRESETS)}")
     return PRESETS[name]
-
-
-def base_name(task: str) -> str:
-    """'Hopper' for Hopper-v5 and my_package:Hopper-v0, but 'mine/Hopper' for mine/Hopper-v0."""
-    return re.sub(r"-v\d+$", "", task.rpartition(":")[2])
 
 
 def _paper(algorithm: str, task: str) -> Values:
@@ -55,10 +50,9 @@ def _paper(algorithm: str, task: str) -> Values:
         "evaluate_every": 10_000,  # appendix 'Main experiments on MuJoCo'
         "evaluate_episodes": 10,
     }
-    if task == "InvertedDoublePendulum":
-        values["steps"] = 300_000
-    if task == "Ant":
-        values["noise"] = 0.01  # 'we use less noise'; the value is not stated, this one works
+    body = find_body(task)
+    if body is not None:
+        values |= body.paper
     if algorithm == "pssvf":
         values |= {"probing_states": 200, "probing_low": 0.0, "probing_high": 1.0}
     if algorithm == "vanilla-pssvf":
@@ -105,4 +99,4 @@ PRESETS: dict[str, Preset] = {
 
 def preset_values(name: str, algorithm: str, task: str) -> Values:
     """The preset's values for this algorithm and task; some belong to what it does not choose."""
-    return find_preset(name).values(algorithm, base_name(task))
+    return find_preset(name).values(algorithm, task)

@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from litmus.algorithms import ALGORITHMS
-from litmus.presets import PRESETS, base_name
+from litmus.presets import PRESETS
 from litmus.rollouts.base import Setting
 from litmus.rollouts.serial import SerialCollector
 from litmus.tasks import make_task_spec
+from litmus.tasks.names import base_name
 from litmus.training.api import make_config
 from litmus.training.setup import design_policy
 
@@ -50,6 +51,13 @@ def test_the_papers_preset_is_the_papers_schedule() -> None:
     )
 
 
+def test_the_paper_says_otherwise_for_two_bodies() -> None:
+    ant = make_config("pssvf", {"task": "Ant-v5"}, "paper")
+    pendulum = make_config("pssvf", {"task": "InvertedDoublePendulum-v4"})
+    assert (ant.noise, ant.steps) == (0.01, 3_000_000)
+    assert (pendulum.noise, pendulum.steps) == (0.05, 300_000)
+
+
 def test_presets_other_than_the_papers_collect_in_rounds() -> None:
     assert make_config("pssvf", {"task": "Swimmer-v5"}).round_size == 16
     assert make_config("pssvf", {"task": "Swimmer-v5"}).overlap
@@ -62,6 +70,7 @@ def test_presets_other_than_the_papers_collect_in_rounds() -> None:
         ("my_package:Hopper-v0", "Hopper"),
         ("my_package:space/Hopper-v12", "space/Hopper"),
         ("target", "target"),
+        ("my_package:Hopper", "my_package:Hopper"),  # a class of one's own is no MuJoCo body
     ],
 )
 def test_a_preset_knows_a_task_by_its_base_name(task: str, name: str) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.policies.policy import Policy
 from litmus.analysis.statistics import Floats
+from litmus.policies.policy import Policy
 from litmus.rollouts.episode import ActingPolicy
 from litmus.seeding import Stream, make_generator
 from litmus.tasks.gymnasium_registry import make_environment

@@ -15,15 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from litmus.rollouts.base import Round
+from litmus.analysis.statistics import Floats, rank_correlation
+from litmus.analysis.stopping import IsStopped, never
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.policy import Policy
 from litmus.policies.population import FlatPopulation
-from litmus.analysis.statistics import Floats, rank_correlation
-from litmus.analysis.stopping import IsStopped, never
-from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.base import Request, Round, Setting
 from litmus.rollouts.make import make_collector
 from litmus.seeding import Stream, perturb
 from litmus.tasks import SurvivalBonus, make_task_spec

@@ -11,11 +11,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from litmus.analysis.statistics import Curve
 from litmus.errors import BadInput
 from litmus.files import read_json
-from litmus.analysis.statistics import Curve
-from litmus.runs.run import Run
 from litmus.runs.metrics import Event
+from litmus.runs.run import Run
 
 State = Literal["finished", "unfinished", "unreadable"]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.native.library import Actor, Library, Shape, find_library
+from litmus.native.library import Actor, CompiledActor, Library, Shape, find_library
 from litmus.policies.actions import ActionHead
 from litmus.policies.rows import MlpShape
 
@@ -69,3 +69,15 @@ class CompiledMlp:
         self.act(self.actor, self._inputs_at)
         outputs = self._outputs[: self.size].copy()
         return outputs if self.squashes else self.head.squash(outputs)
+
+
+def compile_policy(
+    forward: object, mean: NDArray[np.float64], inverse_std: NDArray[np.float64]
+) -> object | None:
+    """A policy of raw observations as the compiled loops take it; None where they cannot run it."""
+    if not isinstance(forward, CompiledMlp) or not forward.squashes:
+        return None
+    mean, inverse_std = (
+        np.ascontiguousarray(values.ravel(), dtype=np.float64) for values in (mean, inverse_std)
+    )
+    return CompiledActor(forward.actor, mean, inverse_std, forward.size, forward)

@@ -14,13 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from litmus.rollouts.base import Round
-from litmus.errors import BadInput, RunFailed
-from litmus.evaluators.base import Evaluator
-from litmus.evaluators.fingerprint import FingerprintEvaluator
-from litmus.policies.policy import Policy
 from litmus.analysis.behaviour import Behaviour, run_behaviour
-from litmus.reports.component_names import name_action_components, name_state_components
 from litmus.analysis.knowledge import (
     Judgement,
     PolicySample,
@@ -33,11 +27,17 @@ from litmus.analysis.knowledge import (
     sample_buffer,
 )
 from litmus.analysis.records import RunRecord
-from litmus.reports.render import CannotRender, RenderedState, Rendering
 from litmus.analysis.statistics import Floats
 from litmus.analysis.stopping import IsStopped, Stopped, never
-from litmus.runs.run import Run
+from litmus.errors import BadInput, RunFailed
+from litmus.evaluators.base import Evaluator
+from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.policies.policy import Policy
+from litmus.reports.render import CannotRender, RenderedState, Rendering
+from litmus.rollouts.base import Round
 from litmus.runs.restore import open_journal
+from litmus.runs.run import Run
+from litmus.tasks.names import name_action_components, name_state_components
 
 SHOWN_STATES = (6, 4, 3)
 """Probing states with pictures, the most important ones: of one run, of each of two, of more."""

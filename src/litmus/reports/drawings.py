@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from litmus.analysis.behaviour import Behaviour
-from litmus.reports.details import RunDetails
-from litmus.reports.figures import Bar, BarChart, Chart, Panel, Series, View
 from litmus.analysis.groups import Group
 from litmus.analysis.knowledge import Judgement
 from litmus.analysis.records import RunRecord, read_curve
+from litmus.reports.details import RunDetails
+from litmus.reports.figures import Bar, BarChart, Chart, Panel, Series, View
 
 SHOWN_COMPONENTS = 8
 SHOWN_BARS = 12

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from litmus.reports.details import RunDetails
 from litmus.analysis.groups import Group
-from litmus.reports.html import count, show_duration, show_number, tag
 from litmus.analysis.records import RunRecord
 from litmus.analysis.statistics import Estimate
+from litmus.reports.details import RunDetails
+from litmus.reports.html import count, show_duration, show_number, tag
 
 MOST_NAMED = 6
 

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import numpy as np
 
-from litmus.policies.architecture import architecture_to_json
-from litmus.policies.policy import Policy
-from litmus.reports.simulator_states import find_mapping
 from litmus.analysis.statistics import Floats
 from litmus.analysis.stopping import IsStopped, Stopped, never
+from litmus.policies.architecture import architecture_to_json
+from litmus.policies.policy import Policy
+from litmus.tasks.names import find_body
 
 LIBRARIES = ("egl", "osmesa")
 MOST_SECONDS = 120
@@ -70,7 +70,8 @@ class Rendering:
     def __init__(
         self, task: str, policy: Policy, states: Floats, nearest: Floats | None
     ) -> None:  # [N, D], [N, D]; raw
-        if find_mapping(task) is None:
+        body = find_body(task)
+        if body is None or body.view is None:
             raise CannotRender(f"{task} is shown as numbers: there is no renderer for it here")
         if importlib.util.find_spec("PIL") is None:
             raise CannotRender("pictures need Pillow: pip install 'litmus-rl[report]'")

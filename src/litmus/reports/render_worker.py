@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,11 @@ from PIL import Image
 
 from litmus.policies.architecture import architecture_from_json
 from litmus.policies.normalizer import Normalizer
-from litmus.presets import base_name
-from litmus.reports.simulator_states import Coordinates, ImpossibleState, find_mapping
 from litmus.rollouts.episode import ActingPolicy
+from litmus.tasks.coordinates import Coordinates, ImpossibleState, find_coordinates
 from litmus.tasks.gymnasium_registry import make_environment
+from litmus.tasks.mujoco import Body, View
+from litmus.tasks.names import find_body
 
 GL_WORKS = "gl-works"
 """This file says that the library is fine: if something fails after it, that is something else."""
@@ -41,36 +41,19 @@ ROLLS = ("nothing", "first", "policy")
 DEEPEST_CONTACT = 0.1  # metres: more is not a touch, but a body inside the floor
 
 
-@dataclass(frozen=True)
-class View:
-    """Where the camera stands; it follows the body, so that nothing runs out of the picture."""
-
-    distance: float
-    height: float
-    elevation: float
-    azimuth: float = 90.0
-    follows: bool = True
-
-
-VIEWS = {
-    "Swimmer": View(3.6, 0.0, -62.0),
-    "Hopper": View(2.7, 0.72, -8.0),
-    "Walker2d": View(3.0, 0.75, -8.0),
-    "HalfCheetah": View(2.9, 0.35, -10.0),
-    "Ant": View(4.0, 0.3, -28.0, 115.0),
-    "InvertedDoublePendulum": View(3.5, 0.3, -5.0, follows=False),
-}
-
-
 class Stage:
     """An environment that can be put into any state, and a camera."""
 
     def __init__(self, task: str, policy: ActingPolicy) -> None:
+        body = find_body(task)
+        assert body is not None
+        assert body.view is not None
+        self.body: Body = body
+        self.view: View = body.view
         environment: Any = make_environment(task).unwrapped
         environment.reset(seed=0)
         self.environment = environment
         self.policy = policy
-        self.view = VIEWS[base_name(task)]
         self.model, self.data = environment.model, environment.data
         soften_scenery(self.model)
         self.has_sky = SKYBOX in self.model.tex_type
@@ -94,9 +77,9 @@ class Stage:
             return f"a body is {depth:.2f} m inside the floor or another body"
         if not getattr(self.environment, "is_healthy", True):
             return "the environment ends an episode here (it calls the state unhealthy)"
-        if self.model.nsite and base_name(self.environment.spec.id) == "InvertedDoublePendulum":
+        if self.body.lowest_tip is not None:
             tip = float(self.data.site_xpos[0][2])
-            if tip <= 1:
+            if tip <= self.body.lowest_tip:
                 return f"the environment ends an episode here (the tip is at {tip:.2f} m)"
         return None
 
@@ -166,18 +149,16 @@ def render_state(
     stage: Stage, state: NDArray[np.float64], nearest: NDArray[np.float64] | None, stem: Path
 ) -> dict[str, Any]:
     """Pictures of one probing state; of the nearest visited state too, where there is a problem."""
-    mapping = find_mapping(stage.environment.spec.id)
-    assert mapping is not None
     start: Coordinates | None = None
     try:
-        start = mapping(state)
+        start = find_coordinates(stage.body, state)
         stage.place(start)
         problem = stage.find_problem()
     except ImpossibleState as error:
         problem = str(error)
     result: dict[str, Any] = {"can_be_set": start is not None, "rolls": {}}
     if start is None and nearest is not None:
-        start = mapping(nearest)
+        start = find_coordinates(stage.body, nearest)
     if start is not None:
         for kind in ROLLS:
             pictures, stayed_finite = stage.roll(start, kind)
@@ -190,7 +171,7 @@ def render_state(
             result["rolls"][kind] = name
     result["problem"] = problem
     if problem is not None and nearest is not None:
-        stage.place(mapping(nearest))
+        stage.place(find_coordinates(stage.body, nearest))
         write_still(stem.with_name(f"{stem.name}-nearest.webp"), stage.take_picture())
         result["nearest"] = f"{stem.name}-nearest"
     return result

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from litmus.analysis.groups import Group, group_records
+from litmus.analysis.records import RunRecord, read_showable
 from litmus.errors import BadInput
 from litmus.files import write_bytes
 from litmus.reports.details import DetailsInProgress, RunDetails
-from litmus.analysis.groups import Group, group_records
 from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.page import Content, write_page
-from litmus.analysis.records import RunRecord, read_showable
 from litmus.reports.sections import write_sections
 
 Examine = Callable[[Sequence[RunRecord]], Sequence[RunDetails]]

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from litmus.analysis.groups import Group, find_differences, show_value
+from litmus.analysis.knowledge import Judgement
+from litmus.analysis.records import RunRecord
 from litmus.reports.details import RunDetails
 from litmus.reports.drawings import (
     draw_behaviour,
@@ -19,7 +22,6 @@ from litmus.reports.drawings import (
 )
 from litmus.reports.figures import Figure
 from litmus.reports.gallery import is_image, write_gallery
-from litmus.analysis.groups import Group, find_differences, show_value
 from litmus.reports.html import (
     chip,
     count,
@@ -31,8 +33,6 @@ from litmus.reports.html import (
     table,
     tag,
 )
-from litmus.analysis.knowledge import Judgement
-from litmus.analysis.records import RunRecord
 
 
 @dataclass

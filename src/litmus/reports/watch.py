@@ -17,12 +17,12 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from litmus.errors import BadInput
-from litmus.reports.details import DetailsInProgress, RunDetails
 from litmus.analysis.groups import group_records
 from litmus.analysis.records import RunRecord, read_records, read_showable
-from litmus.reports.report import Report, choose_detailed, make_report
 from litmus.analysis.stopping import Stopped
+from litmus.errors import BadInput
+from litmus.reports.details import DetailsInProgress, RunDetails
+from litmus.reports.report import Report, choose_detailed, make_report
 
 logger = logging.getLogger("litmus")
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.native.library import CompiledActor
+from litmus.native.acting import compile_policy
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, Forward
-from litmus.native.acting import CompiledMlp
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
 from litmus.seeding import make_generator, perturb
@@ -65,18 +64,11 @@ class ActingPolicy:
         self._normalized = np.empty(shape, dtype=np.float32)
         self._generator = generator
 
-    @property
-    def compiled(self) -> CompiledActor | None:
-        """The same policy for a loop that is compiled too."""
-        forward = self._forward
-        acts_otherwise = type(self).act is not ActingPolicy.act
-        if not isinstance(forward, CompiledMlp) or not forward.squashes or acts_otherwise:
-            return None
-        mean, inverse_std = (
-            np.ascontiguousarray(values.ravel(), dtype=np.float64)
-            for values in (self._mean, self._inverse_std)
-        )
-        return CompiledActor(forward.actor, mean, inverse_std, forward.size, forward)
+    def compiled_form(self) -> object | None:
+        """The same policy for a loop that is compiled too (`OffersCompiledForm`)."""
+        if type(self).act is not ActingPolicy.act:
+            return None  # a subclass that acts in its own way
+        return compile_policy(self._forward, self._mean, self._inverse_std)
 
     def act(self, observation: FloatArray) -> Any:
         np.subtract(observation, self._mean, out=self._centered)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from litmus.tasks.base import TaskSpec
+if TYPE_CHECKING:  # numpy: `litmus --help` does without it
+    from litmus.tasks.base import TaskSpec
 
 SurvivalBonus = Literal["auto", "keep", "remove"]
 
@@ -12,20 +13,20 @@ TASKS: dict[str, str] = {}
 """Tasks that are not Gymnasium environments: name -> 'module:factory', called
 without arguments. Every other name is a Gymnasium id."""
 
-SURVIVAL_BONUS_REMOVED = ("Hopper", "Walker2d", "Ant", "Humanoid")
-"""Where 'auto' removes the survival bonus: the paper's Hopper, Walker and Ant, and Humanoid as in
-ARS (Mania et al. 2018). InvertedDoublePendulum also reports one, but there it *is* the goal."""
-
 
 def make_task_spec(name: str, survival_bonus: SurvivalBonus = "auto") -> TaskSpec:
     """Return how to build the task called `name`; raise BadInput where there is no such task."""
+    from litmus.tasks.base import TaskSpec
+
     if name in TASKS:
         return TaskSpec(TASKS[name])
     from litmus.tasks.gymnasium_registry import describe_environment
+    from litmus.tasks.names import find_body
 
     environment = describe_environment(name)
+    body = find_body(name)
     removed = survival_bonus == "remove" or (
-        survival_bonus == "auto" and environment.base_name in SURVIVAL_BONUS_REMOVED
+        survival_bonus == "auto" and body is not None and bool(body.survival_bonus_removed)
     )
     return TaskSpec(
         "litmus.tasks.control:ControlTask",

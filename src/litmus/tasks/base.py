@@ -10,7 +10,7 @@ import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,19 @@ class RolloutPolicy(Protocol):
 
     def action_parameters(self, observations: FloatArray) -> FloatArray:  # [N, *state] -> [N, A]
         """Return the parameters of the action distribution for many observations."""
+
+
+@runtime_checkable
+class OffersCompiledForm(Protocol):
+    """A policy that compiled loops may run without asking Python in each step.
+
+    Optional: a task with such a loop asks for the form once per episode and, where there is none
+    or it is nothing that the loop can run, calls `act` instead. What the form does must be what
+    `act` does, bit for bit.
+    """
+
+    def compiled_form(self) -> object | None:
+        """What `litmus.native` runs in this policy's place; None where only Python can act."""
 
 
 class Task(Protocol):

@@ -89,12 +89,12 @@ def _make_lean_loop(environment: gymnasium.Env[Any, Any]) -> LeanLoop | None:
     if not type(environment.unwrapped).__module__.startswith("gymnasium.envs.mujoco"):
         return None  # and MuJoCo is not imported
     try:
-        from litmus.tasks.lean_mujoco import LeanLoop, find_body
+        from litmus.tasks.lean_mujoco import LeanLoop, find_facts
     except RuntimeError as error:  # such as MUJOCO_GL set to something that it does not know
         raise BadInput(f"MuJoCo cannot be used: {' '.join(str(error).split())}") from error
 
-    body = find_body(environment)
-    return None if body is None else LeanLoop(environment, body)
+    facts = find_facts(environment)
+    return None if facts is None else LeanLoop(environment, facts)
 
 
 def _read_state_shape(name: str, environment: gymnasium.Env[Any, Any]) -> tuple[int, ...]:

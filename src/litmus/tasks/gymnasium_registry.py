@@ -21,8 +21,6 @@ logger = logging.getLogger("litmus")
 
 @dataclass(frozen=True)
 class EnvironmentDescription:
-    base_name: str
-    """'Hopper' for Hopper-v5, 'mine/Hopper' for mine/Hopper-v0."""
     registration: str | None
     """The registration as JSON, for processes that did not run the user's `gymnasium.register`."""
     is_portable: bool
@@ -37,11 +35,10 @@ def describe_environment(environment_id: str) -> EnvironmentDescription:
     spec = registry.get(short_id)
     if spec is None:
         raise BadInput(f"unknown task '{environment_id}'{suggest(short_id, registry)}")
-    name = f"{spec.namespace}/{spec.name}" if spec.namespace else spec.name
     if module or str(spec.entry_point).startswith("gymnasium."):
-        return EnvironmentDescription(name, None, is_portable=True)
+        return EnvironmentDescription(None, is_portable=True)
     registration = _spec_to_json(spec)
-    return EnvironmentDescription(name, registration, is_portable=registration is not None)
+    return EnvironmentDescription(registration, is_portable=registration is not None)
 
 
 def make_environment(

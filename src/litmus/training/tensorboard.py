@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 from litmus.config import TrainConfig
 from litmus.errors import BadInput
-from litmus.runs.run import Run
 from litmus.runs.metrics import Event
+from litmus.runs.run import Run
 
 
 class TensorboardLog(Protocol):

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litmus.tasks.base import Moments
 from litmus.algorithms.running_normalizer import RunningNormalizer
+from litmus.tasks.base import Moments
 
 
 @given(st.integers(0, 2**32 - 1), st.lists(st.integers(1, 20), min_size=1, max_size=8))

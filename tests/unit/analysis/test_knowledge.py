@@ -7,10 +7,6 @@ import pytest
 import torch
 
 from litmus import Run
-from litmus.rollouts.base import Outcome, Round
-from litmus.evaluators.fingerprint import FingerprintEvaluator
-from litmus.policies.normalizer import Normalizer
-from litmus.policies.population import FlatPopulation
 from litmus.analysis.behaviour import Behaviour, run_behaviour
 from litmus.analysis.knowledge import (
     FIRST_FRESH_INDEX,
@@ -24,8 +20,12 @@ from litmus.analysis.knowledge import (
     measure_importance,
     sample_buffer,
 )
-from litmus.seeding import perturb
+from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.policies.normalizer import Normalizer
+from litmus.policies.population import FlatPopulation
+from litmus.rollouts.base import Outcome, Round
 from litmus.runs.restore import open_journal
+from litmus.seeding import perturb
 
 
 def _round(number: int, returns: list[float | None], size: int = 3) -> Round:

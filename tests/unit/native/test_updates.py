@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
-
-from litmus.native.updates import compile_updates
 from litmus.algorithms.updates import Learner, TorchUpdates
+
+from litmus.algorithms.buffer import Buffer
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
 from litmus.native.library import MOST_LANES, find_library
+from litmus.native.updates import compile_updates
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.population import flatten
 from litmus.tasks.base import ContinuousActions
-from litmus.algorithms.buffer import Buffer
 
 CPU = torch.device("cpu")
 needs_kernels = pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")

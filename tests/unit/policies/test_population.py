@@ -10,7 +10,13 @@ from toys import ConvArchitecture
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture, NumpyMlp
 from litmus.policies.policy import Policy
-from litmus.policies.population import FlatPopulation, evaluate_modules, flatten, load_flat, unflatten
+from litmus.policies.population import (
+    FlatPopulation,
+    evaluate_modules,
+    flatten,
+    load_flat,
+    unflatten,
+)
 from litmus.tasks.base import ContinuousActions, DiscreteActions
 
 BOUNDED = ContinuousActions((-2.0, -1.0), (4.0, 1.0))

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from litmus.analysis.groups import group_records
+from litmus.analysis.records import read_record
 from litmus.reports.details import DetailsInProgress, RunDetails
 from litmus.reports.drawings import (
     draw_behaviour,
@@ -16,8 +18,6 @@ from litmus.reports.drawings import (
     draw_predictions,
     draw_training,
 )
-from litmus.analysis.groups import group_records
-from litmus.analysis.records import read_record
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litmus.rollouts.base import Outcome, Round
 from litmus.errors import BadInput
 from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.base import Outcome, Round
 from litmus.runs.journal import Journal
 
 

@@ -14,7 +14,7 @@ from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.episode import ActingPolicy
 from litmus.tasks.control import ControlTask
-from litmus.tasks.lean_mujoco import find_body
+from litmus.tasks.lean_mujoco import find_facts
 
 LEAN = [
     f"{name}-v{version}"
@@ -65,7 +65,7 @@ def test_the_compiled_loop_is_the_python_loop_bit_for_bit(environment_id: str) -
     task = ControlTask(environment_id)
     for seed, scale in ((0, 0.02), (1, 1.0)):
         policy = make_policy(task, scale, seed)
-        assert policy.compiled is not None
+        assert policy.compiled_form() is not None
         assert task._lean_loop.compiled is not None
         compiled = task.run_episode(policy, seed)
         interpreted = task.run_episode(Uncompiled(policy), seed)
@@ -81,7 +81,7 @@ def test_a_policy_that_draws_its_actions_is_left_to_python() -> None:
     flat_params = np.zeros(architecture.num_params, np.float32)
     normalizer = Normalizer.identity(task.state_shape)
     policy = ActingPolicy(architecture, flat_params, normalizer, np.random.default_rng(0))
-    assert policy.compiled is None
+    assert policy.compiled_form() is None
     assert task.run_episode(policy, 0).steps == 1000
 
 
@@ -129,4 +129,4 @@ def test_it_is_used_where_it_can_be(environment_id: str) -> None:
     ids=["another task", "never ends", "sees positions", "wrapped", "no MuJoCo"],
 )
 def test_it_keeps_out_of_what_it_does_not_know(make) -> None:
-    assert find_body(make()) is None
+    assert find_facts(make()) is None
