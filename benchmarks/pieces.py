@@ -5,19 +5,23 @@ from __future__ import annotations
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 import litmus
-from litmus.algorithms.pssvf import Pssvf
+from litmus.algorithms import read_config
+from litmus.algorithms.acceleration import make_fast_pssvf
+from litmus.algorithms.base import Resources
 from litmus.config import PssvfConfig
+from litmus.native.updates import CompiledUpdates
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import flatten
 from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.make import count_cores
 from litmus.rollouts.pool import PoolCollector
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
@@ -70,28 +74,39 @@ class Updates:
     def __init__(
         self, probing_states: int = 200, hidden: tuple[int, ...] = (256, 256), policies: int = 64
     ) -> None:
-        self.config = PssvfConfig(
-            task="Swimmer-v5", probing_states=probing_states, hidden=hidden, device="cpu"
-        )
+        values = {"task": "Swimmer-v5", "probing_states": probing_states, "hidden": hidden}
+        self.config = cast(PssvfConfig, read_config("pssvf", {**values, "device": "cpu"}))
+        self.probing_states = probing_states
         task = make_task(self.config.task)
         self.architecture = make_architecture(task, hidden)
         task.close()
-        collector: Any = None  # never asked: nothing is simulated here
-        self.algorithm = Pssvf(self.config, self.architecture, collector, torch.device("cpu"))
+        nobody: Any = None  # never asked: nothing is simulated here
+        self.algorithm = make_fast_pssvf(
+            Resources(
+                self.config,
+                make_task_spec(self.config.task),
+                self.architecture,
+                collector=nobody,
+                device=torch.device("cpu"),
+                cores=count_cores(),
+                folder=nobody,
+            )
+        )
         flat = make_flat_params(self.architecture)
         generator = np.random.default_rng(0)
         noise = generator.standard_normal((policies, len(flat)), dtype=np.float32)
         self.algorithm.buffer.add(flat + 0.05 * noise, generator.random(policies).tolist())
         # Sixteen different policies: the full work of a batch.
-        self.slots = torch.arange(self.config.batch_size)
-
-        self.algorithm._share_cores(steps=0)
+        self.slots = list(range(self.config.batch_size))
+        assert isinstance(self.algorithm.updates, CompiledUpdates)
+        self.updates = self.algorithm.updates
+        self.updates.begin_round(steps=0)
 
     def update_evaluator(self) -> None:
-        self.algorithm.updates.fit(self.slots)
+        self.updates.fit(self.slots)
 
     def update_policy(self) -> None:
-        self.algorithm.updates.climb()
+        self.updates.climb()
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,9 @@ def measure_updates() -> Iterator[Row]:
     updates, cores = Updates(), count_cores()
     config, architecture = updates.config, updates.architecture
 
-    inputs = config.probing_states * architecture.head.size
+    inputs = updates.probing_states * architecture.head.size
     per_policy, for_policy = count_flops(
-        architecture, inputs, config.evaluator_hidden, config.probing_states
+        architecture, inputs, config.evaluator_options["evaluator_hidden"], updates.probing_states
     )
     for name, work, flops in (
         (
@@ -105,7 +105,7 @@ def measure_updates() -> Iterator[Row]:
     ):
         pairs = []
         for _ in range(REPEATS):
-            rate = measure_gemm_rate(architecture, config.batch_size, config.probing_states)
+            rate = measure_gemm_rate(architecture, config.batch_size, updates.probing_states)
             pairs.append((measure(work, repeats=20), flops / rate / cores))
         yield make_row(name, pairs)
 
@@ -116,14 +116,14 @@ def measure_training(task_name: str, episodes: int, **options: Any) -> Row:
     config, architecture = updates.config, make_architecture(make_task(task_name))
     per_policy, for_policy = count_flops(
         architecture,
-        config.probing_states * architecture.head.size,
-        config.evaluator_hidden,
-        config.probing_states,
+        updates.probing_states * architecture.head.size,
+        config.evaluator_options["evaluator_hidden"],
+        updates.probing_states,
     )
     pairs = []
     for _ in range(3):
         trained = train_for(task_name, episodes, **options)
-        rate = measure_gemm_rate(architecture, config.batch_size, config.probing_states)
+        rate = measure_gemm_rate(architecture, config.batch_size, updates.probing_states)
         per_episode = (
             config.evaluator_updates * config.batch_size * per_policy
             + config.policy_updates * for_policy

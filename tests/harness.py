@@ -29,10 +29,15 @@ TINY: dict[str, Any] = {
 """A run that takes a moment on any task."""
 
 
+GONE: Any = object()
+"""As the value of an option: leave it out of a tiny run."""
+
+
 def tiny(algorithm: str, **options: Any) -> dict[str, Any]:
     """The options of a tiny run."""
     probing = {"probing_states": 3} if algorithm == "pssvf" else {}
-    return {**TINY, **probing, **options}
+    merged = {**TINY, **probing, **options}
+    return {name: value for name, value in merged.items() if value is not GONE}
 
 
 def train_tiny(out: Path, algorithm: str = "pssvf", **options: Any) -> Any:
@@ -49,7 +54,9 @@ def to_arguments(options: dict[str, Any]) -> list[str]:
         option = name.replace("_", "-")
         if isinstance(value, bool):
             arguments.append(f"--{option}" if value else f"--no-{option}")
-        elif isinstance(value, tuple):
+        elif isinstance(value, dict):
+            arguments += [f"--{option}", json.dumps(value)]
+        elif isinstance(value, tuple | list):
             arguments += [f"--{option}", *map(str, value)]
         else:
             arguments += [f"--{option}", str(value)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from litmus.config import at_least
 from litmus.policies.actions import ActionHead
 from litmus.tasks.base import ContinuousActions, Episode, Moments, RolloutPolicy
 
@@ -54,13 +56,14 @@ class PictureTask:
         pass
 
 
+@dataclass(frozen=True)
 class ConvArchitecture:
     """A convolution and a linear layer: nothing but `build`, no faster path of any kind."""
 
-    name = "toy-conv"
-
-    def __init__(self, state_shape: tuple[int, ...], head: ActionHead, channels: int = 2) -> None:
-        self.state_shape, self.head, self.channels = tuple(state_shape), head, channels
+    state_shape: tuple[int, ...]
+    head: ActionHead
+    channels: int = at_least(1, 2)
+    """Channels of the convolution."""
 
     @property
     def num_params(self) -> int:
@@ -86,14 +89,19 @@ class ConvArchitecture:
     def make_numpy_forward(self, flat_params: Any) -> None:
         return None
 
-    def population_actions(self, flat_params: Any, states: Any) -> None:
+    def population_actions(self, rows: Any, states: Any) -> None:
         return None
+
+
+@dataclass(frozen=True)
+class NoisyArchitecture(ConvArchitecture):
+    """Has an option whose name is taken."""
+
+    noise: float = 1.0
 
 
 class PlainArchitecture(ConvArchitecture):
     """One linear layer for any state, again without a faster path."""
-
-    name = "toy-plain"
 
     def build(self) -> Any:
         from torch import nn

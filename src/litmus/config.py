@@ -64,7 +64,7 @@ class TrainConfig:
 
     architecture: str = "mlp"
     """Policy network: a name of `litmus list architectures`, or package:Class."""
-    architecture_options: Values = options_of("architecture")
+    architecture_options: Values = options_of("architecture")  # noqa: RUF009
     distribution: Literal["auto", "deterministic", "gaussian", "categorical"] = "auto"
     """Kind of policy; auto: deterministic for continuous actions, categorical for discrete ones."""
     normalize_observations: bool = True
@@ -197,7 +197,7 @@ class PssvfConfig(TrainConfig):
     """Standard deviation σ of the perturbation of policy parameters."""
     evaluator: str = "fingerprint"
     """What judges policies: a name of `litmus list evaluators`, or package:Class."""
-    evaluator_options: Values = options_of("evaluator")
+    evaluator_options: Values = options_of("evaluator")  # noqa: RUF009
     policy_lr: float = above(0, 2e-6)
     """Adam's learning rate for the policy."""
     evaluator_lr: float = above(0, 5e-3)

@@ -35,8 +35,9 @@ class Entry:
     def find_options(self) -> type:
         if self.options is not None:
             return self.options
-        own = self.load()
-        found: type = getattr(own, "Options", own if dataclasses.is_dataclass(own) else NoOptions)
+        own: Any = self.load()
+        fields: type = own if dataclasses.is_dataclass(own) else NoOptions
+        found: type = getattr(own, "Options", fields)
         return found
 
 

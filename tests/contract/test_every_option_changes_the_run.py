@@ -6,17 +6,15 @@ here without anyone writing a test for it.
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import tiny, train_tiny, without_times
+from harness import GONE, tiny, train_tiny, without_times
 
-from litmus.algorithms import ALGORITHMS
+from litmus.algorithms import ALGORITHMS, find_options
 from litmus.config import TrainConfig
-from litmus.policies.architecture import ARCHITECTURES
 from litmus.rollouts.pool import PoolCollector
 from litmus.runs import checkpoint
 from litmus.runs.run import Run
@@ -25,20 +23,29 @@ BASE = {"buffer_size": 6}  # smaller than the run, so that its size matters
 
 OTHER_VALUES: dict[str, Any] = {
     "task": "toys:ToyUnboundedWalk-v0",
-    "architecture": "toy-plain",
+    "architecture": "toys:PlainArchitecture",
+    "env_kwargs": {"length": 7},
+    "evaluator": "toys:MeanEvaluator",
     "distribution": "gaussian",
     "survival_bonus": "remove",
     "evaluate_every": 0,
 }
 """Where the nearest other value would not do."""
 
+NEEDS_OTHERS_GONE = {
+    "architecture": ("hidden",),
+    "evaluator": ("evaluator_hidden", "probing_states"),
+}
+"""Options of the tiny run that another choice does not have."""
+
 SEEN_ELSEWHERE = {"workers", "device", "checkpoint_seconds", "tensorboard"}
 """Options that must not change what is learned; each has its own test below."""
 
 OPTIONS = [
-    (algorithm, spec.name)
-    for algorithm, entry in sorted(ALGORITHMS.items())
-    for spec in dataclasses.fields(entry.config)
+    (algorithm, name)
+    for algorithm in sorted(ALGORITHMS)
+    for name in find_options(algorithm, {})
+    if name != "algorithm"
 ]
 
 
@@ -54,14 +61,16 @@ def base_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     ("algorithm", "option"), [pair for pair in OPTIONS if pair[1] not in SEEN_ELSEWHERE]
 )
 def test_an_option_changes_what_is_learned_or_measured(
-    algorithm: str, option: str, base_runs: dict[str, Run], tmp_path: Path, monkeypatch
+    algorithm: str, option: str, base_runs: dict[str, Run], tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(ARCHITECTURES, "toy-plain", "toys:PlainArchitecture")
     base = base_runs[algorithm]
-    value = find_other_value(base.config, option)
-    assert value != getattr(base.config, option)
-    changed = train_tiny(tmp_path / "run", algorithm, **{**BASE, option: value})
-    assert getattr(changed.config, option) == value
+    value = find_other_value(algorithm, base.config, option)
+    assert value != base.config.to_dict()[option]
+    options = {**BASE, option: value}
+    for name in NEEDS_OTHERS_GONE.get(option, ()):
+        options[name] = GONE
+    changed = train_tiny(tmp_path / "run", algorithm, **options)
+    assert changed.config.to_dict()[option] == (list(value) if isinstance(value, tuple) else value)
     assert describe(changed) != describe(base)
 
 
@@ -73,12 +82,11 @@ def describe(run: Run) -> tuple[bytes, bytes, list[dict[str, Any]]]:
     )
 
 
-def find_other_value(config: TrainConfig, option: str) -> Any:
+def find_other_value(algorithm: str, config: TrainConfig, option: str) -> Any:
     """A value of the right type, near the one that the base run has."""
     if option in OTHER_VALUES:
         return OTHER_VALUES[option]
-    value = getattr(config, option)
-    hint = typing.get_type_hints(type(config))[option]
+    value, hint = config.to_dict()[option], find_options(algorithm, {})[option].hint
     if typing.get_origin(hint) is typing.Literal:
         return next(choice for choice in typing.get_args(hint) if choice not in (value, "auto"))
     if isinstance(value, bool):
@@ -87,7 +95,7 @@ def find_other_value(config: TrainConfig, option: str) -> Any:
         return value + 3
     if isinstance(value, float):
         return value * 2 or 0.5
-    if isinstance(value, tuple):
+    if isinstance(value, list):
         return (*value, 4)
     raise AssertionError(f"say in OTHER_VALUES which value to try for --{option}")
 
@@ -100,7 +108,7 @@ def test_the_same_options_give_the_same_run(base_runs: dict[str, Run], tmp_path:
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_no_option_is_left_out(algorithm: str) -> None:
-    names = {spec.name for spec in dataclasses.fields(ALGORITHMS[algorithm].config)}
+    names = find_options(algorithm, {}).keys()
     assert SEEN_ELSEWHERE | tiny(algorithm).keys() | OTHER_VALUES.keys() <= names
 
 
@@ -124,9 +132,9 @@ def test_checkpoint_seconds_decides_how_many_checkpoints_are_written(
     written: list[int] = []
     write = checkpoint.write_checkpoint
 
-    def count(directory: Path, number: int, *rest: Any) -> None:
+    def count(directory: Path, number: int, tree: Any) -> None:
         written.append(number)
-        write(directory, number, *rest)
+        write(directory, number, tree)
 
     monkeypatch.setattr("litmus.training.trainer.write_checkpoint", count)
     seldom = train_tiny(tmp_path / "seldom", checkpoint_seconds=1000, **BASE)

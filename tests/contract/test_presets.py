@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from litmus.algorithms import ALGORITHMS
+from litmus.algorithms.base import Resources
 from litmus.presets import PRESETS
 from litmus.rollouts.base import Setting
 from litmus.rollouts.serial import SerialCollector
@@ -31,7 +34,10 @@ def test_a_preset_can_be_built(algorithm: str, preset: str, task: str) -> None:
     spec = make_task_spec(task)
     architecture = design_policy(config, spec)
     collector = SerialCollector(Setting(spec, architecture, config.seed))
-    built = ALGORITHMS[algorithm].load()(config, architecture, collector, torch.device("cpu"))
+    device = torch.device("cpu")
+    built = ALGORITHMS[algorithm].load()(
+        Resources(config, spec, architecture, collector, device, cores=1, folder=Path())
+    )
     assert built.flat_params.shape == (architecture.num_params,)
     collector.close()
 
@@ -42,8 +48,14 @@ def test_the_papers_preset_is_the_papers_schedule() -> None:
     assert (config.round_size, config.overlap) == (1, False)
     assert (config.policy_updates, config.evaluator_updates, config.batch_size) == (5, 5, 16)
     assert (config.policy_lr, config.evaluator_lr, config.noise) == (2e-6, 5e-3, 0.05)
-    assert (config.hidden, config.evaluator_hidden) == ((256, 256), (256, 256))
-    assert (config.probing_states, config.buffer_size, config.recency) == (200, 10_000, 1.1)
+    assert config.architecture_options == {"hidden": (256, 256), "activation": "tanh"}
+    assert config.evaluator_options == {
+        "evaluator_hidden": (256, 256),
+        "probing_states": 200,
+        "probing_low": 0.0,
+        "probing_high": 1.0,
+    }
+    assert (config.buffer_size, config.recency) == (10_000, 1.1)
     assert (config.steps, config.evaluate_every, config.evaluate_episodes) == (
         3_000_000,
         10_000,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litmus.algorithms import ALGORITHMS, read_config
-from litmus.config import PssvfConfig
+from litmus.algorithms import ALGORITHMS, find_options, read_config
 from litmus.errors import BadInput
 from litmus.options import field_docstrings
 from litmus.training.api import make_config
@@ -32,17 +30,16 @@ def test_a_configuration_survives_json(name: str) -> None:
 
 
 @given(
-    name=st.sampled_from([field.name for field in dataclasses.fields(PssvfConfig)]),
+    name=st.sampled_from([name for name in find_options("pssvf", {}) if name != "algorithm"]),
     value=json_values,
 )
 def test_any_value_is_either_taken_and_kept_or_bad_input(name: str, value: object) -> None:
     try:
-        config = PssvfConfig.from_dict({"task": "Swimmer-v5", name: value})
+        config = read_config("pssvf", {"task": "Swimmer-v5", name: value})
     except BadInput:
         return
     values = json.loads(json.dumps(config.to_dict(), allow_nan=False))
-    del values["algorithm"]
-    assert PssvfConfig.from_dict(values) == config
+    assert read_config(values.pop("algorithm"), values) == config
 
 
 @pytest.mark.parametrize(
@@ -73,13 +70,49 @@ def test_any_value_is_either_taken_and_kept_or_bad_input(name: str, value: objec
 )
 def test_bad_values_are_named_with_what_is_allowed(values: dict[str, object], words: str) -> None:
     with pytest.raises(BadInput) as caught:
-        PssvfConfig.from_dict({"task": "Swimmer-v5", **values})
+        read_config("pssvf", {"task": "Swimmer-v5", **values})
     assert words in str(caught.value)
 
 
-def test_an_option_of_another_algorithm_is_an_error() -> None:
-    with pytest.raises(BadInput, match="probing_states"):
+def test_an_option_of_another_evaluator_or_architecture_is_an_error() -> None:
+    with pytest.raises(BadInput, match="unknown option 'probing_states' for vanilla-pssvf"):
         make_config("vanilla-pssvf", {"task": "Swimmer-v5", "probing_states": 3})
+    with pytest.raises(BadInput, match="unknown option 'hidden'"):
+        values = {"task": "Swimmer-v5", "architecture": "toys:ConvArchitecture", "hidden": (3,)}
+        make_config("pssvf", values)
+
+
+def test_what_is_chosen_by_name_brings_its_own_options() -> None:
+    values = {"task": "Swimmer-v5", "architecture": "toys:ConvArchitecture", "channels": 5}
+    config = make_config("pssvf", values)
+    assert config.architecture_options == {"channels": 5}
+    assert config.to_dict()["channels"] == 5
+    with pytest.raises(BadInput, match="--channels must be at least 1, not 0"):
+        make_config("pssvf", {**values, "channels": 0})
+
+
+def test_an_option_whose_name_is_taken_is_an_error() -> None:
+    values = {"task": "Swimmer-v5", "architecture": "toys:NoisyArchitecture"}
+    with pytest.raises(BadInput, match="two options are called 'noise'"):
+        make_config("pssvf", values)
+
+
+@pytest.mark.parametrize(
+    ("choice", "name", "words"),
+    [
+        ("architecture", "mpl", "unknown architecture 'mpl'; did you mean 'mlp'?"),
+        ("architecture", "nowhere:Net", "the module 'nowhere' is not installed"),
+        ("architecture", "toys:ConvArchitectur", "did you mean 'ConvArchitecture'?"),
+        ("architecture", "toys:", "has no ''"),
+        ("evaluator", "flut", "did you mean 'flat'?"),
+        ("evaluator", 3, "--evaluator takes a name, not '3'"),
+    ],
+)
+def test_a_name_that_stands_for_nothing_is_bad_input(choice: str, name: object, words: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        make_config("pssvf", {"task": "Swimmer-v5", choice: name})
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_options_go_before_the_file_and_the_file_before_the_preset(tmp_path) -> None:
@@ -87,7 +120,7 @@ def test_options_go_before_the_file_and_the_file_before_the_preset(tmp_path) -> 
     file.write_text('{"algorithm": "pssvf", "noise": 0.5, "seed": 5, "task": "Hopper-v5"}')
     config = make_config("pssvf", {"seed": 6}, "small", file)
     assert (config.task, config.seed, config.noise) == ("Hopper-v5", 6, 0.5)
-    assert config.hidden == (64, 64)  # of the preset
+    assert config.architecture_options["hidden"] == (64, 64)  # of the preset
     assert config.batch_size == 16  # the field's own default
 
 
@@ -119,7 +152,5 @@ def test_a_file_that_is_not_text_or_not_there_is_bad_input(tmp_path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_option_has_a_help_text(name: str) -> None:
-    config = ALGORITHMS[name].config
-    docs = field_docstrings(config)
-    for field in dataclasses.fields(config):
-        assert docs[field.name].strip().endswith("."), field.name
+    for name, option in find_options(name, {}).items():
+        assert field_docstrings(option.owner)[name].strip().endswith((".", "Class.")), name

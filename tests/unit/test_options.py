@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from harness import to_arguments
 
-from litmus.algorithms import ALGORITHMS
+from litmus.algorithms import ALGORITHMS, read_config
 from litmus.cli import build_parser
 from litmus.errors import BadInput, suggest
 from litmus.options import parse_whole
@@ -16,17 +14,38 @@ NAMES = sorted(ALGORITHMS)
 
 
 def parse(*arguments: str) -> dict[str, object]:
-    return vars(build_parser().parse_args(["train", "pssvf", *arguments]))
+    words = ["train", "pssvf", *arguments]
+    return vars(build_parser(words).parse_args(words))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_a_configuration_can_be_typed(name: str) -> None:
-    config = ALGORITHMS[name].config(task="Swimmer-v5", workers=2)
-    values = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
-    typed = vars(build_parser().parse_args(["train", name, *to_arguments(values)]))
-    read = {name: typed[name] for name in values}
-    read |= {k: tuple(v) for k, v in read.items() if isinstance(v, list)}
-    assert read == values
+    values = {"task": "Swimmer-v5", "workers": 2, "env_kwargs": {"reset_noise_scale": 0.2}}
+    values = read_config(name, values).to_dict()
+    assert values.pop("algorithm") == name
+    words = ["train", name, *to_arguments(values)]
+    typed = vars(build_parser(words).parse_args(words))
+    assert {name: typed[name] for name in values} == values
+
+
+def test_options_of_what_is_chosen_can_be_typed() -> None:
+    typed = parse("--task", "Swimmer-v5", "--architecture=toys:ConvArchitecture", "--channels", "3")
+    assert typed["channels"] == 3
+    with pytest.raises(BadInput, match="unknown option '--hidden'"):
+        parse("--task", "Swimmer-v5", "--architecture", "toys:ConvArchitecture", "--hidden", "3")
+
+
+def test_options_of_what_a_configuration_file_chooses_can_be_typed(tmp_path) -> None:
+    file = tmp_path / "config.json"
+    file.write_text('{"task": "Swimmer-v5", "architecture": "toys:ConvArchitecture"}')
+    assert parse("--config", str(file), "--channels", "3")["channels"] == 3
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "3", "nothing"])
+def test_environment_options_are_a_json_object(text: str) -> None:
+    with pytest.raises(BadInput, match="--env-kwargs takes a JSON object"):
+        typed = parse("--task", "Swimmer-v5", "--env-kwargs", text)
+        read_config("pssvf", {"task": "Swimmer-v5", "env_kwargs": typed["env_kwargs"]})
 
 
 def test_options_that_are_not_typed_stay_out_of_the_way_of_the_preset() -> None:

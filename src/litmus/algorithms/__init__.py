@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from litmus.config import Option, PssvfConfig, TrainConfig, list_options
 from litmus.errors import BadInput
@@ -36,7 +36,7 @@ def find_config_type(algorithm: str) -> type[TrainConfig]:
     found = ALGORITHMS.find(algorithm).find_options()
     if not issubclass(found, TrainConfig):
         raise BadInput(f"algorithm '{algorithm}' must say in `Options` which TrainConfig it takes")
-    return cast(type[TrainConfig], found)
+    return found
 
 
 def find_options(algorithm: str, values: Mapping[str, Any]) -> dict[str, Option]:

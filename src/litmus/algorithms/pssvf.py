@@ -33,8 +33,7 @@ from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes
 from litmus.config import PssvfConfig
 from litmus.errors import RunFailed
-from litmus.evaluators import EVALUATORS
-from litmus.evaluators.base import Evaluator
+from litmus.evaluators.base import Evaluator, design_evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import FlatPopulation, flatten
@@ -135,8 +134,9 @@ class Pssvf(SavesAttributes):
             initial = make_generator(config.seed, Stream.INITIALIZATION, 0)
             torch.manual_seed(int(initial.integers(2**62)))
             self.theta = flatten(architecture.build()).to(self.device).requires_grad_()
-            kind = EVALUATORS.find(config.evaluator).load()
-            self.evaluator: Evaluator = kind.design(architecture, **config.evaluator_options)
+            self.evaluator = design_evaluator(
+                config.evaluator, architecture, config.evaluator_options
+            )
         self.evaluator.to(self.device)
         self.theta_optimizer = _make_adam([self.theta], config.policy_lr)
         self.evaluator_optimizer = _make_adam(self.evaluator.parameters(), config.evaluator_lr)

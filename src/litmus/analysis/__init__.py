@@ -1,1 +1,1 @@
-"""WHAT RUNS TELL: records, groups, statistics, what V knows, how a policy behaves. Nothing is drawn here."""
+"""WHAT RUNS TELL: records, groups, statistics, knowledge, behaviour. Nothing is drawn here."""

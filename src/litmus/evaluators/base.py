@@ -5,7 +5,7 @@ Vanilla and fingerprint PSSVF differ by this object only. Saved as safetensors w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, cast
@@ -49,8 +49,8 @@ class Evaluator(nn.Module):
         self.register_buffer("std", torch.ones(self.state_shape, dtype=torch.float64))
 
     @classmethod
-    def design(cls, architecture: Architecture, **options: Any) -> Self:
-        """An untrained evaluator for policies like these; `options` are its kind's own."""
+    def design(cls, architecture: Architecture, options: Any) -> Self:
+        """An untrained evaluator for policies like these; `options`: its kind's own dataclass."""
         raise NotImplementedError
 
     def options(self) -> dict[str, Any]:
@@ -86,6 +86,15 @@ class Evaluator(nn.Module):
         """Write `path` (safetensors) and the JSON beside it."""
         write_tensors(path, dict(self.state_dict()))
         write_json(path.with_suffix(".json"), {"format": FORMAT, **describe_evaluator(self)})
+
+
+def design_evaluator(
+    kind: str, architecture: Architecture, options: Mapping[str, Any]
+) -> Evaluator:
+    """An untrained evaluator of a kind that the user names."""
+    entry = EVALUATORS.find(kind)
+    evaluator: Evaluator = entry.load().design(architecture, entry.find_options()(**options))
+    return evaluator
 
 
 def describe_evaluator(evaluator: Evaluator) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from litmus.errors import BadInput
+from litmus.evaluators import FingerprintOptions
 from litmus.evaluators.base import Evaluator, make_head
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import Population
@@ -42,17 +43,14 @@ class FingerprintEvaluator(Evaluator):
         self.head = make_head(num_probing_states * num_actions, self.hidden)
 
     @classmethod
-    def design(
-        cls,
-        architecture: Architecture,
-        *,
-        probing_states: int,
-        probing_low: float,
-        probing_high: float,
-        evaluator_hidden: Sequence[int],
-    ) -> Self:
-        shape, size = architecture.state_shape, architecture.head.size
-        return cls(shape, size, probing_states, evaluator_hidden, (probing_low, probing_high))
+    def design(cls, architecture: Architecture, options: FingerprintOptions) -> Self:
+        return cls(
+            architecture.state_shape,
+            architecture.head.size,
+            options.probing_states,
+            options.evaluator_hidden,
+            (options.probing_low, options.probing_high),
+        )
 
     def value(self, population: Population) -> Tensor:  # [B]
         states = self.raw_probing_states if population.takes_raw else self.probing_states

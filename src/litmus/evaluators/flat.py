@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from litmus.errors import BadInput
+from litmus.evaluators import FlatOptions
 from litmus.evaluators.base import Estimate, Evaluator, make_head
 from litmus.policies.architecture import Architecture
 from litmus.policies.judgeable import Judgeable
@@ -27,8 +28,8 @@ class FlatEvaluator(Evaluator):
         self.head = make_head(num_params, self.hidden)
 
     @classmethod
-    def design(cls, architecture: Architecture, *, evaluator_hidden: Sequence[int]) -> Self:
-        return cls(architecture.state_shape, architecture.num_params, evaluator_hidden)
+    def design(cls, architecture: Architecture, options: FlatOptions) -> Self:
+        return cls(architecture.state_shape, architecture.num_params, options.evaluator_hidden)
 
     def value(self, population: Population) -> Tensor:  # [B]
         if not isinstance(population, FlatPopulation):

@@ -24,7 +24,7 @@ def compile_forward(
     flat_params: NDArray[np.float32],
     otherwise: Callable[[], Forward],
 ) -> Forward | None:
-    """The forward pass in the kernels, where there are any; `otherwise` makes the one for batches."""
+    """The forward pass in the kernels, where there are any; batches take what `otherwise` makes."""
     library = find_library()
     if library is None:
         return None

@@ -153,7 +153,8 @@ def compile_updates(
     storage, parameters = learner.buffer.storage, (learner.theta, *evaluator.parameters())
     if (
         library is None
-        or type(architecture) is not MlpArchitecture
+        or not isinstance(architecture, MlpArchitecture)
+        or type(architecture).population_actions is not MlpArchitecture.population_actions
         or not architecture.head.is_bounded_vector
         or type(evaluator) is not FingerprintEvaluator
         or not isinstance(storage, RowBlocks)

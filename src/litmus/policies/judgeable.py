@@ -6,7 +6,7 @@ litmus' own policies, an `nn.Module`, a plain function: only what they do in sta
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -18,17 +18,20 @@ Judgeable: TypeAlias = Callable[[Tensor], Any]
 the action itself (deterministic), mean and log-std (gaussian), or class probabilities."""
 
 
+@runtime_checkable
+class KnowsStateShape(Protocol):
+    state_shape: tuple[int, ...]
+
+
 def ask(policy: Judgeable, states: Tensor) -> Tensor:  # [K, *state] -> [K, A]
     """What a policy does in raw states; differentiable where the policy is.
 
     A module is asked on its own device and in the widest dtype of its tensors, anything else in
     float32. Where a policy has a `state_shape`, a state of another shape is an error.
     """
-    wanted = getattr(policy, "state_shape", None)
-    if wanted is not None and tuple(wanted) != states.shape[1:]:
-        raise BadInput(
-            f"the policy takes states of shape {tuple(wanted)}, not {tuple(states.shape[1:])}"
-        )
+    if isinstance(policy, KnowsStateShape) and tuple(policy.state_shape) != states.shape[1:]:
+        wanted = tuple(policy.state_shape)
+        raise BadInput(f"the policy takes states of shape {wanted}, not {tuple(states.shape[1:])}")
     try:
         answer = policy(_move_to(policy, states))
         actions = answer if isinstance(answer, Tensor) else torch.as_tensor(answer)

@@ -1,8 +1,8 @@
 """Checkpoints: atomic, verified, the last two kept.
 
 `round-00000042.safetensors` holds a tree of nested mappings: its tensors by their paths, the plain
-values as JSON in the metadata. `round-00000042.sha256` is written last and makes it count. A torn or
-altered one is noticed, and the one before it used.
+values as JSON in the metadata. `round-00000042.sha256` is written last and makes it count. A torn
+or altered one is noticed, and the one before it used.
 """
 
 from __future__ import annotations

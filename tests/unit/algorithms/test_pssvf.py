@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import collections
+import copy
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from litmus.algorithms import ALGORITHMS, read_config
+from litmus.algorithms.base import Resources
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Setting
 from litmus.rollouts.serial import SerialCollector
+from litmus.runs.checkpoint import split_tree
 from litmus.tasks.base import TaskSpec
 
 TARGET = TaskSpec("toys:TargetTask")
@@ -29,7 +33,10 @@ def make(name: str, **options):
     values = {"task": "target", "round_size": 2, "evaluator_hidden": [16], "steps": 1000}
     config = read_config(name, {**values, **options})
     collector = SerialCollector(Setting(TARGET, architecture, config.seed))
-    return ALGORITHMS[name].load()(config, architecture, collector, torch.device("cpu"))
+    device = torch.device("cpu")
+    return ALGORITHMS[name].load()(
+        Resources(config, TARGET, architecture, collector, device, cores=1, folder=Path())
+    )
 
 
 def copy_parameters(evaluator) -> list[torch.Tensor]:
@@ -100,14 +107,18 @@ def test_episodes_are_numbered_without_gaps() -> None:
 def test_a_state_that_is_loaded_goes_on_as_the_one_that_was_saved() -> None:
     first, second = make("pssvf", buffer_size=3), make("pssvf", buffer_size=3)
     history = [first.iterate().round for _ in range(4)]
-    saved = {name: tensor.clone() for name, tensor in first.state_dict().items()}
+    saved = copy.deepcopy(first.state_dict())
+    second.evaluator.load_state_dict(copy.deepcopy(first.evaluator.state_dict()))
     second.load_state_dict(saved, history)
     for _ in range(3):
         one, other = first.iterate(), second.iterate()
         assert one.metrics == other.metrics
         assert np.array_equal(one.round.flat_params, other.round.flat_params)
-    for name, tensor in first.state_dict().items():
-        assert torch.equal(tensor, second.state_dict()[name]), name
+    one, other = (split_tree(each.state_dict()) for each in (first, second))
+    assert one[0] == other[0]
+    assert one[1].keys() == other[1].keys()
+    for name, tensor in one[1].items():
+        assert torch.equal(tensor, other[1][name]), name
 
 
 def test_learning_that_diverges_stops_with_one_line() -> None:

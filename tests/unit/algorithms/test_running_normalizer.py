@@ -15,7 +15,7 @@ from litmus.tasks.base import Moments
 def test_merging_episodes_equals_numpy_on_all_of_them(seed: int, lengths: list[int]) -> None:
     generator = np.random.default_rng(seed)
     episodes = [generator.normal(5, 3, size=(length, 2)) for length in lengths]
-    running = RunningNormalizer(2)
+    running = RunningNormalizer.empty(2)
     for episode in episodes:
         running.merge(Moments.of(episode))
     everything = np.concatenate(episodes)
@@ -29,14 +29,14 @@ def test_merging_episodes_equals_numpy_on_all_of_them(seed: int, lengths: list[i
 def test_a_small_spread_around_a_large_mean_is_not_lost() -> None:
     """The textbook formula, mean of squares less squared mean, gives nonsense here."""
     observations = np.random.default_rng(0).normal(1e8, 1e-1, size=(1000, 1))
-    running = RunningNormalizer(1)
+    running = RunningNormalizer.empty(1)
     for piece in np.split(observations, 10):
         running.merge(Moments.of(piece))
     assert running.freeze().std[0] == pytest.approx(observations.std(), rel=1e-6)
 
 
 def test_a_component_that_never_varies_is_centred_and_not_blown_up() -> None:
-    running = RunningNormalizer(2)
+    running = RunningNormalizer.empty(2)
     running.merge(Moments.of(np.array([[3.0, 1.0], [3.0, 2.0]])))
     frozen = running.freeze()
     assert frozen.mean[0] == 3.0
@@ -44,13 +44,13 @@ def test_a_component_that_never_varies_is_centred_and_not_blown_up() -> None:
 
 
 def test_before_the_first_episode_nothing_is_changed() -> None:
-    frozen = RunningNormalizer(3).freeze()
+    frozen = RunningNormalizer.empty(3).freeze()
     assert frozen.mean.tolist() == [0.0] * 3
     assert frozen.std.tolist() == [1.0] * 3
 
 
 def test_what_was_frozen_stays_as_it_was() -> None:
-    running = RunningNormalizer(1)
+    running = RunningNormalizer.empty(1)
     running.merge(Moments.of(np.array([[1.0], [3.0]])))
     frozen = running.freeze()
     running.merge(Moments.of(np.array([[100.0]])))
