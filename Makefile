@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 DEMO := demo
 
-.PHONY: setup demo test check bench clean
+.PHONY: setup demo test check search bench clean
 
 setup: $(VENV)/.installed
 
@@ -34,6 +34,10 @@ check: setup
 	# And what the compiled kernels do elsewhere, without them.
 	LITMUS_NATIVE=0 $(BIN)/pytest tests/unit/policies tests/unit/tasks tests/unit/algorithms \
 	  tests/learning tests/contract/test_resume.py
+
+# Property tests with thousands of random examples instead of the same hundred.
+search: setup
+	$(BIN)/pytest -m hypothesis --hypothesis-profile=search
 
 bench: setup
 	$(BIN)/python -m benchmarks

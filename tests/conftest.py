@@ -1,4 +1,4 @@
-"""Fixtures: `litmus` in a process of its own, away from the checkout."""
+"""Property tests draw the same every time; `litmus` runs in processes away from the checkout."""
 
 from __future__ import annotations
 
@@ -9,10 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # `toys`, here and in the rollout workers
 
 from harness import DEADLINE, make_environment
+
+# The same examples every time, so that no run fails by chance; `make search` looks further.
+settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
+settings.register_profile(
+    "search", max_examples=5000, deadline=None, database=None, print_blob=True
+)
+settings.load_profile("ci")
 
 
 @pytest.fixture(autouse=True)

@@ -12,8 +12,6 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.native.library import find_library
-
 
 class Stream(IntEnum):
     """What the numbers are for. Values are part of the file format: never renumber them."""
@@ -28,31 +26,14 @@ class Stream(IntEnum):
 
 def make_generator(seed: int, stream: Stream, index: int) -> np.random.Generator:
     """Return the generator of one (seed, stream, index)."""
-    return np.random.Generator(np.random.Philox(key=_make_key(seed, stream, index)))
-
-
-def _make_key(seed: int, stream: Stream, index: int) -> list[int]:
-    return [seed, (int(stream) << 48) | index]
+    key = [seed, (int(stream) << 48) | index]
+    return np.random.Generator(np.random.Philox(key=key))
 
 
 def perturb(
     flat_params: NDArray[np.float32], noise: float, seed: int, episode_index: int
 ) -> NDArray[np.float32]:  # [P] -> [P]
-    """Return θ' = θ + ε, ε ~ N(0, noise² I), for one training episode.
-
-    The compiled kernel draws the very numbers of numpy's generator, in a quarter of the time.
-    """
-    library = find_library()
-    if library is not None and flat_params.flags.c_contiguous and flat_params.dtype == np.float32:
-        perturbed = np.empty_like(flat_params)
-        library.perturb(
-            *_make_key(seed, Stream.PERTURBATION, episode_index),
-            flat_params.ctypes.data,
-            noise,
-            flat_params.size,
-            perturbed.ctypes.data,
-        )
-        return perturbed
+    """Return θ' = θ + ε, ε ~ N(0, noise² I), for one training episode."""
     generator = make_generator(seed, Stream.PERTURBATION, episode_index)
     epsilon = generator.standard_normal(flat_params.shape, dtype=np.float32)
     epsilon *= np.float32(noise)

@@ -43,9 +43,12 @@ def test_options_of_what_a_configuration_file_chooses_can_be_typed(tmp_path) -> 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "3", "nothing"])
 def test_environment_options_are_a_json_object(text: str) -> None:
-    with pytest.raises(BadInput, match="--env-kwargs takes a JSON object"):
+    def read() -> object:
         typed = parse("--task", "Swimmer-v5", "--env-kwargs", text)
-        read_config("pssvf", {"task": "Swimmer-v5", "env_kwargs": typed["env_kwargs"]})
+        return read_config("pssvf", {"task": "Swimmer-v5", "env_kwargs": typed["env_kwargs"]})
+
+    with pytest.raises(BadInput, match="--env-kwargs takes a JSON object"):
+        read()
 
 
 def test_options_that_are_not_typed_stay_out_of_the_way_of_the_preset() -> None:

@@ -48,6 +48,19 @@ def test_the_numbers_never_change_between_versions() -> None:
     }
 
 
+def test_perturbations_never_change_between_versions() -> None:
+    """History keeps indices, not policies: another stream would rebuild other policies."""
+    perturbed = perturb(np.linspace(-1, 1, 6, dtype=np.float32), 0.05, seed=7, episode_index=12_345)
+    assert [float(number).hex() for number in perturbed] == [
+        "-0x1.d7ba6a0000000p-1",
+        "-0x1.4dc9580000000p-1",
+        "-0x1.0074bc0000000p-2",
+        "0x1.ba09400000000p-3",
+        "0x1.63a4dc0000000p-1",
+        "0x1.e8cf6e0000000p-1",
+    ]
+
+
 def test_a_perturbation_is_gaussian_with_the_stated_spread_and_leaves_theta_alone() -> None:
     theta = np.ones(50_000, np.float32)
     perturbed = perturb(theta, 0.05, seed=0, episode_index=3)

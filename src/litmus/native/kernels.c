@@ -19,7 +19,6 @@
 #define GREATEST(a, b) _mm512_max_ps(a, b)
 #define WHERE_POSITIVE(x, y) \
     _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), y)
-#define SUM(x) _mm512_reduce_add_ps(x)
 #define ROOT(x) _mm512_sqrt_ps(x)
 #include "kernels_template.h"
 #undef TARGET
@@ -32,7 +31,6 @@
 #undef LEAST
 #undef GREATEST
 #undef WHERE_POSITIVE
-#undef SUM
 #undef ROOT
 
 #define TARGET __attribute__((target("avx2,fma")))
@@ -46,14 +44,50 @@
 #define GREATEST(a, b) _mm256_max_ps(a, b)
 #define WHERE_POSITIVE(x, y) \
     _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NLE_UQ), y)
-#define SUM(x) sum_avx2(x)
 #define ROOT(x) _mm256_sqrt_ps(x)
-static inline __attribute__((always_inline)) TARGET float sum_avx2(__m256 x) {
+#include "kernels_template.h"
+
+/* ---- one layer for one input, in AVX2 alone ---- */
+
+enum { LAYER_ROWS = 8 };
+
+static inline __attribute__((always_inline)) TARGET float sum_lanes(__m256 x) {
     __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     __m128 pair = _mm_add_ps(half, _mm_movehl_ps(half, half));
     return _mm_cvtss_f32(_mm_add_ss(pair, _mm_movehdup_ps(pair)));
 }
-#include "kernels_template.h"
+
+/* The sum over the lanes of each of `count` rows' products with x, and their biases. */
+static inline __attribute__((always_inline)) TARGET void multiply_rows(
+    const int count, int64_t inputs, const float *weights, const float *bias, const float *x,
+    float *y) {
+    int64_t whole = inputs - inputs % LANES;
+    __m256 sum[LAYER_ROWS];
+    for (int r = 0; r < count; r++) sum[r] = _mm256_setzero_ps();
+    for (int64_t i = 0; i < whole; i += LANES) {
+        __m256 values = _mm256_loadu_ps(x + i);
+        for (int r = 0; r < count; r++)
+            sum[r] = _mm256_fmadd_ps(_mm256_loadu_ps(weights + r * inputs + i), values, sum[r]);
+    }
+    for (int r = 0; r < count; r++) {
+        float total = sum_lanes(sum[r]) + bias[r];
+        for (int64_t i = whole; i < inputs; i++) total += weights[r * inputs + i] * x[i];
+        y[r] = total;
+    }
+}
+
+static TARGET void layer(int64_t inputs, int64_t outputs, const float *weights, const float *bias,
+                         const float *x, float *y) {
+    int64_t row = 0;
+    for (; row + LAYER_ROWS <= outputs; row += LAYER_ROWS)
+        multiply_rows(LAYER_ROWS, inputs, weights + row * inputs, bias + row, x, y + row);
+    for (; row < outputs; row++)
+        multiply_rows(1, inputs, weights + row * inputs, bias + row, x, y + row);
+}
+
+static const litmus_light_kernels light = {.layer = layer, .activate_all = activate_all_avx2};
+
+static const litmus_light_kernels *find_light(void) { return &light; }
 
 static const litmus_kernels *find_kernels(int64_t lanes) {
     if (lanes >= 16 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
@@ -68,15 +102,17 @@ static const litmus_kernels *find_kernels(int64_t lanes) {
     (void)lanes;
     return NULL;
 }
+
+static const litmus_light_kernels *find_light(void) { return NULL; }
 #endif
 
 const litmus_kernels *litmus_chosen = NULL;
-const litmus_kernels *litmus_light = NULL;
+const litmus_light_kernels *litmus_light = NULL;
 
 int64_t litmus_interface(void) { return LITMUS_INTERFACE; }
 
 int64_t litmus_choose_kernels(int64_t lanes) {
     litmus_chosen = find_kernels(lanes);
-    litmus_light = find_kernels(lanes < 8 ? lanes : 8);
+    litmus_light = litmus_chosen ? find_light() : NULL;
     return litmus_chosen ? litmus_chosen->lanes : 0;
 }

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-enum { TILE_VECTORS = 3, LAYER_ROWS = 8, MOST_LANES = 16 };
+enum { TILE_VECTORS = 3, MOST_LANES = 16 };
 
 /* What becomes of a sum: kept; activated; times the slope of the activation that lies where it will
    be stored; added to what lies there. */
@@ -27,21 +27,25 @@ typedef struct {
 typedef struct {
     int64_t lanes;
     product_function product[KINDS][TILE_VECTORS];
-    /* One layer of one network for one input. */
-    void (*layer)(int64_t inputs, int64_t outputs, const float *weights, const float *bias,
-                  const float *x, float *y);
     /* In place and in whole vectors: up to 15 floats behind the last are overwritten. */
     void (*activate_all)(int64_t activation, int64_t count, float *x);
     void (*adam)(const adam_rates *rates, int64_t count, const float *gradient, float *params,
                  float *means, float *squares);
 } litmus_kernels;
 
-/* By litmus_choose_kernels: the widest, for long stretches of arithmetic. */
-extern const litmus_kernels *litmus_chosen;
-
 /* For a little arithmetic between other work: never AVX-512, after which a processor runs
    everything slower for a while. A few microseconds of it in each step of a simulation cost
    twenty. */
-extern const litmus_kernels *litmus_light;
+typedef struct {
+    /* One layer of one network for one input. */
+    void (*layer)(int64_t inputs, int64_t outputs, const float *weights, const float *bias,
+                  const float *x, float *y);
+    /* As above. */
+    void (*activate_all)(int64_t activation, int64_t count, float *x);
+} litmus_light_kernels;
+
+/* By litmus_choose_kernels: the widest, for long stretches of arithmetic; and the light ones. */
+extern const litmus_kernels *litmus_chosen;
+extern const litmus_light_kernels *litmus_light;
 
 #endif

@@ -2,7 +2,7 @@
 
    The includer defines TARGET (a function attribute), NAME(x), LANES, TILE_ROWS, the type vec, and
    on it BROADCAST(x), FUSED(a, b, c) = a * b + c, LEAST and GREATEST (of which the second argument
-   wins if it is NaN), WHERE_POSITIVE(x, y) = x <= 0 ? 0 : y, SUM(x) and ROOT(x). */
+   wins if it is NaN), WHERE_POSITIVE(x, y) = x <= 0 ? 0 : y, and ROOT(x). */
 
 #define KERNEL static TARGET
 #define INLINE static inline __attribute__((always_inline)) TARGET
@@ -100,33 +100,6 @@ PRODUCTS(HIDDEN)
 PRODUCTS(BACK)
 PRODUCTS(ADD)
 
-/* The sum over the lanes of each of `count` rows' products with x, and their biases. */
-INLINE void NAME(rows)(const int count, int64_t inputs, const float *weights, const float *bias,
-                       const float *x, float *y) {
-    int64_t whole = inputs - inputs % LANES;
-    vec sum[LAYER_ROWS];
-    for (int r = 0; r < count; r++) sum[r] = BROADCAST(0.0f);
-    for (int64_t i = 0; i < whole; i += LANES) {
-        vec values = LOAD(x + i);
-        for (int r = 0; r < count; r++)
-            sum[r] = FUSED(LOAD(weights + r * inputs + i), values, sum[r]);
-    }
-    for (int r = 0; r < count; r++) {
-        float total = SUM(sum[r]) + bias[r];
-        for (int64_t i = whole; i < inputs; i++) total += weights[r * inputs + i] * x[i];
-        y[r] = total;
-    }
-}
-
-KERNEL void NAME(layer)(int64_t inputs, int64_t outputs, const float *weights, const float *bias,
-                        const float *x, float *y) {
-    int64_t row = 0;
-    for (; row + LAYER_ROWS <= outputs; row += LAYER_ROWS)
-        NAME(rows)(LAYER_ROWS, inputs, weights + row * inputs, bias + row, x, y + row);
-    for (; row < outputs; row++)
-        NAME(rows)(1, inputs, weights + row * inputs, bias + row, x, y + row);
-}
-
 KERNEL void NAME(activate_all)(int64_t activation, int64_t count, float *x) {
     for (int64_t i = 0; i < count; i += LANES)
         STORE(x + i, NAME(activate)(activation, LOAD(x + i)));
@@ -165,7 +138,6 @@ static const litmus_kernels NAME(kernels) = {
             [BACK] = {NAME(product_BACK_1), NAME(product_BACK_2), NAME(product_BACK_3)},
             [ADD] = {NAME(product_ADD_1), NAME(product_ADD_2), NAME(product_ADD_3)},
         },
-    .layer = NAME(layer),
     .activate_all = NAME(activate_all),
     .adam = NAME(adam),
 };
