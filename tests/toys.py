@@ -117,7 +117,9 @@ class Walk(gymnasium.Env[Any, Any]):
 
     observation_space: spaces.Space[Any] = spaces.Box(-np.inf, np.inf, (3,), np.float64)
     action_space: spaces.Space[Any] = spaces.Box(-1.0, 1.0, (2,), np.float32)
-    length = 4
+
+    def __init__(self, length: int = 4) -> None:
+        self.length = length
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)

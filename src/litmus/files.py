@@ -56,10 +56,14 @@ def write_tensors(
     """Write a safetensors file atomically and return what was written."""
     from safetensors.torch import save
 
-    data: bytes = save(
-        {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
-        dict(metadata) if metadata else None,
-    )
+    separate: dict[str, Tensor] = {}
+    memory: set[int] = set()
+    for name, tensor in tensors.items():
+        plain = tensor.detach().cpu().contiguous()
+        start = plain.untyped_storage().data_ptr()
+        separate[name] = plain.clone() if start in memory else plain  # the format wants no sharing
+        memory.add(start)
+    data: bytes = save(separate, dict(metadata) if metadata else None)
     write_bytes(path, data)
     return data
 

@@ -36,8 +36,8 @@ class Entry:
         if self.options is not None:
             return self.options
         own: Any = self.load()
-        fields: type = own if dataclasses.is_dataclass(own) else NoOptions
-        found: type = getattr(own, "Options", fields)
+        found: type = getattr(own, "Options", own)
+        found = found if dataclasses.is_dataclass(found) else NoOptions  # type: ignore[assignment]
         return found
 
 

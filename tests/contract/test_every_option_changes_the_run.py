@@ -25,7 +25,7 @@ OTHER_VALUES: dict[str, Any] = {
     "task": "toys:ToyUnboundedWalk-v0",
     "architecture": "toys:PlainArchitecture",
     "env_kwargs": {"length": 7},
-    "evaluator": "toys:MeanEvaluator",
+    "evaluator": "own_classes:LineEvaluator",
     "distribution": "gaussian",
     "survival_bonus": "remove",
     "evaluate_every": 0,
