@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,14 @@ from gymnasium import spaces
 
 from litmus.config import at_least
 from litmus.policies.actions import ActionHead
-from litmus.tasks.base import ContinuousActions, Episode, Moments, RolloutPolicy
+from litmus.tasks.base import (
+    AskablePopulation,
+    ContinuousActions,
+    Episode,
+    Moments,
+    RolloutPolicy,
+    Transition,
+)
 
 TARGET = 0.6
 
@@ -51,6 +59,75 @@ class PictureTask:
         actions = policy.action_parameters(pictures)[:, 0]
         return_ = -float(np.square(actions - wanted).mean())
         return Episode(return_, return_, 6, Moments.of(pictures.reshape(6, -1)))
+
+    def close(self) -> None:
+        pass
+
+
+class LabelsTask:
+    """Eight drawn states, each to be labelled with the sum of its components; it is one step.
+
+    It measures many policies at once and tells no moments. Return = 1 - the mean squared error.
+    """
+
+    state_shape = (2,)
+    actions = ContinuousActions((-5.0,), (5.0,))
+
+    def __init__(self, factor: float = 1.0) -> None:
+        self.factor = factor
+
+    def draw(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        states = np.random.default_rng(seed).normal(size=(8, 2)).astype(np.float32)
+        return states, self.factor * states.sum(axis=1)
+
+    def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
+        states, labels = self.draw(seed)
+        return self.judge(policy.action_parameters(states)[:, 0], labels)
+
+    def measure(self, population: AskablePopulation, seeds: Sequence[int]) -> list[Episode]:
+        import torch
+
+        drawn = [self.draw(seed) for seed in seeds]
+        states = torch.from_numpy(np.concatenate([states for states, _ in drawn]))
+        actions = population.actions(states)[..., 0].numpy()  # [B, B·8]
+        return [
+            self.judge(row[8 * b : 8 * b + 8], labels)
+            for b, (row, (_, labels)) in enumerate(zip(actions, drawn, strict=True))
+        ]
+
+    def judge(self, actions: np.ndarray, labels: np.ndarray) -> Episode:
+        return_ = 1.0 - float(np.square(actions - labels).mean())
+        return Episode(return_, return_, steps=1)
+
+    def close(self) -> None:
+        pass
+
+
+class CountdownTask:
+    """Transitions without a Gymnasium environment: from `start`, an action is taken off until
+    nothing is left; each step pays the action, so the return is what was taken off in all."""
+
+    state_shape = (1,)
+    actions = ContinuousActions((0.0,), (2.0,))
+    seconds_per_step = 0.5
+
+    def __init__(self, start: float = 3.0) -> None:
+        self.start = start
+
+    def step_through(self, act: Callable[[Any], Any], seed: int) -> Iterator[Transition]:
+        state, is_over = np.array([self.start]), False
+        while not is_over:
+            action = act(state)
+            following = state - action
+            is_over = bool(following[0] <= 0)
+            yield Transition(state, action, float(action[0]), following, is_over, False, 0.0)
+            state = following
+
+    def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
+        steps = list(self.step_through(policy.act, seed))
+        return_ = sum(step.reward for step in steps)
+        seen = np.stack([step.observation for step in steps])
+        return Episode(return_, return_, len(steps), Moments.of(seen))
 
     def close(self) -> None:
         pass
@@ -173,6 +250,37 @@ class ChoiceWalk(Walk):
 
     def reward(self, action: Any) -> float:
         return float(action == 6)
+
+
+class ScaledWalk(Walk):
+    """Has options: what the first action component pays, and the number of steps."""
+
+    def __init__(self, scale: float = 1.0, length: int = 4) -> None:
+        self.scale, self.length = scale, length
+
+    def reward(self, action: Any) -> float:
+        return self.scale * float(np.ravel(action)[0])
+
+
+def make_scaled_walk(**options: Any) -> gymnasium.Env[Any, Any]:
+    """An environment with a time limit of its own, from a function."""
+    return gymnasium.wrappers.TimeLimit(ScaledWalk(length=100, **options), max_episode_steps=7)
+
+
+class HalfTask:
+    """Not yet a task."""
+
+    state_shape = (2,)
+
+
+class ReusingWalk(Walk):
+    """Observes into the same array again and again."""
+
+    def observe(self) -> Any:
+        if not hasattr(self, "memory"):
+            self.memory = np.empty(3)
+        self.memory[...] = super().observe()
+        return self.memory
 
 
 class NanWalk(Walk):

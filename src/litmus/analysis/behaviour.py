@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from litmus.analysis.statistics import Floats
+from litmus.errors import BadInput
 from litmus.policies.policy import Policy
 from litmus.rollouts.episode import ActingPolicy
 from litmus.seeding import Stream, make_generator
-from litmus.tasks.gymnasium_registry import make_environment
+from litmus.tasks import make_task_spec
+from litmus.tasks.base import StepsThrough
 
 MOST_STEPS = 5_000
 """An environment without a time limit must not hold up the report."""
@@ -45,42 +49,32 @@ class Behaviour:
         return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
-def run_behaviour(task: str, policy: Policy, seed: int = 0) -> Behaviour:
+def run_behaviour(
+    task: str, policy: Policy, seed: int = 0, env_kwargs: Mapping[str, Any] | None = None
+) -> Behaviour:
     """Run one episode of the unperturbed policy and keep every step."""
-    environment = make_environment(task)
+    built = make_task_spec(task, env_kwargs=env_kwargs).build()
     generator = make_generator(seed, Stream.MEASUREMENT, 0)
     normalizer = policy.normalizer
     acting = ActingPolicy(
         policy.architecture, policy.flat_params.cpu().numpy(), normalizer, generator
     )
-    states, actions, rewards = [], [], []
     try:
-        space = environment.action_space
-        observation, _ = environment.reset(seed=int(generator.integers(2**31)))
-        for _ in range(MOST_STEPS):
-            observed = np.asarray(observation, dtype=np.float64)
-            states.append(observed.ravel())
-            actions.append(acting.action_parameters(observed[None])[0].astype(np.float64))
-            action = to_environment_action(space, acting.act(observed))
-            observation, reward, terminated, truncated, _ = environment.step(action)
-            rewards.append(float(reward))
-            if terminated or truncated:
-                break
-        step_seconds = getattr(environment.unwrapped, "dt", None)
+        if not isinstance(built, StepsThrough):
+            raise BadInput(f"task '{task}' has no single steps that could be shown")
+        episode = built.step_through(acting.act, int(generator.integers(2**31)))
+        steps = list(islice(episode, MOST_STEPS))
+        seconds_per_step = built.seconds_per_step
     finally:
-        environment.close()
-    seen = np.stack(states)
+        built.close()
+    seen = np.array([step.observation for step in steps], dtype=np.float64)  # [T, *state]
+    states = seen.reshape(len(steps), -1)
     return Behaviour(
-        states=seen,
-        normalized=(seen - normalizer.mean) / normalizer.std,
-        actions=np.stack(actions),
-        rewards=np.array(rewards),
-        seconds_per_step=float(step_seconds) if isinstance(step_seconds, float) else None,
+        states=states,
+        normalized=(states - normalizer.mean) / normalizer.std,
+        actions=np.stack([acting.action_parameters(state[None])[0] for state in seen]).astype(
+            np.float64
+        ),
+        rewards=np.array([step.reward for step in steps]),
+        seconds_per_step=seconds_per_step,
     )
-
-
-def to_environment_action(space: Any, action: Any) -> Any:
-    """A policy's choice as the environment's step takes it."""
-    if hasattr(space, "n"):
-        return int(action) + int(getattr(space, "start", 0))
-    return np.asarray(action).reshape(space.shape)

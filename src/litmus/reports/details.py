@@ -133,7 +133,10 @@ class DetailsInProgress:
             )
             self._read_snapshots(run)
         details.behaviour = self._try(
-            "the behaviour", lambda: run_behaviour(record.task, policy, record.seed or 0)
+            "the behaviour",
+            lambda: run_behaviour(
+                record.task, policy, record.seed or 0, record.config.get("env_kwargs")
+            ),
         )
         visited = details.behaviour.states if details.behaviour else None
         is_normalized = bool(record.config.get("normalize_observations", True))
@@ -185,7 +188,11 @@ class DetailsInProgress:
             nearest = details.behaviour.states[distances.argmin(axis=0)]
         try:
             self._rendering = Rendering(
-                details.record.task, details.policy, details.probing.raw_states[shown], nearest
+                details.record.task,
+                details.policy,
+                details.probing.raw_states[shown],
+                nearest,
+                details.record.config.get("env_kwargs"),
             )
         except CannotRender as error:
             details.rendering_note = str(error)

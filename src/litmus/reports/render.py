@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,8 +69,13 @@ class Rendering:
     """Pictures that are being made; `result` waits for them."""
 
     def __init__(
-        self, task: str, policy: Policy, states: Floats, nearest: Floats | None
-    ) -> None:  # [N, D], [N, D]; raw
+        self,
+        task: str,
+        policy: Policy,
+        states: Floats,  # [N, D], raw
+        nearest: Floats | None,  # [N, D]
+        env_kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
         body = find_body(task)
         if body is None or body.view is None:
             raise CannotRender(f"{task} is shown as numbers: there is no renderer for it here")
@@ -86,7 +92,11 @@ class Rendering:
         if nearest is not None:
             arrays["nearest"] = nearest
         np.savez(self.path / "arrays.npz", **arrays)  # type: ignore[arg-type]
-        job = {"task": task, "architecture": architecture_to_json(policy.architecture)}
+        job = {
+            "task": task,
+            "env_kwargs": dict(env_kwargs or {}),
+            "architecture": architecture_to_json(policy.architecture),
+        }
         (self.path / "job.json").write_text(json.dumps(job))
         self._libraries = list_libraries()
         self._process = self._start(self._libraries[0])

@@ -20,6 +20,7 @@ from PIL import Image
 from litmus.policies.architecture import architecture_from_json
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.episode import ActingPolicy
+from litmus.tasks.control import translate_actions
 from litmus.tasks.coordinates import Coordinates, ImpossibleState, find_coordinates
 from litmus.tasks.gymnasium_registry import make_environment
 from litmus.tasks.mujoco import Body, View
@@ -44,13 +45,13 @@ DEEPEST_CONTACT = 0.1  # metres: more is not a touch, but a body inside the floo
 class Stage:
     """An environment that can be put into any state, and a camera."""
 
-    def __init__(self, task: str, policy: ActingPolicy) -> None:
+    def __init__(self, task: str, policy: ActingPolicy, env_kwargs: dict[str, Any]) -> None:
         body = find_body(task)
         assert body is not None
         assert body.view is not None
         self.body: Body = body
         self.view: View = body.view
-        environment: Any = make_environment(task).unwrapped
+        environment: Any = make_environment(task, env_kwargs=env_kwargs).unwrapped
         environment.reset(seed=0)
         self.environment = environment
         self.policy = policy
@@ -102,16 +103,17 @@ class Stage:
     def roll(self, start: Coordinates, kind: str) -> tuple[list[Picture], bool]:
         """Pictures of what follows from `start`, and whether the simulation stayed finite."""
         self.place(start)
-        nothing = np.zeros(self.environment.action_space.shape, dtype=np.float32)
+        space = self.environment.action_space
+        nothing, translate = np.zeros(space.shape, dtype=np.float32), translate_actions(space)
         observation = self.environment._get_obs()
         pictures = [self.take_picture()]
         is_first = True
         while len(pictures) < FRAMES:
             for _ in range(self.steps_per_frame):
                 acts = kind == "policy" or (kind == "first" and is_first)
-                action = self.policy.act(observation) if acts else nothing
+                action = translate(self.policy.act(observation)) if acts else nothing
                 is_first = False
-                observation = self.environment.step(np.asarray(action).reshape(nothing.shape))[0]
+                observation = self.environment.step(action)[0]
                 if not np.isfinite(observation).all() or self.data.warning[BAD_QACC].number:
                     return pictures, False
             pictures.append(self.take_picture())
@@ -216,7 +218,7 @@ def main() -> None:
         Normalizer(arrays["mean"], arrays["std"]),
         np.random.default_rng(0),
     )
-    stage = Stage(job["task"], policy)
+    stage = Stage(job["task"], policy, job["env_kwargs"])
     (directory / GL_WORKS).touch()
     nearest = arrays["nearest"] if "nearest" in arrays.files else None
     results = [

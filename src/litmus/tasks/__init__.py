@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from litmus.config import TrainConfig
+from litmus.errors import BadInput
 
 if TYPE_CHECKING:  # numpy: `litmus --help` does without it
     from litmus.tasks.base import TaskSpec
@@ -10,30 +15,50 @@ if TYPE_CHECKING:  # numpy: `litmus --help` does without it
 SurvivalBonus = Literal["auto", "keep", "remove"]
 
 TASKS: dict[str, str] = {}
-"""Tasks that are not Gymnasium environments: name -> 'module:factory', called
-without arguments. Every other name is a Gymnasium id."""
+"""Built-in tasks that are no Gymnasium environments: name -> 'module:factory'."""
 
 
-def make_task_spec(name: str, survival_bonus: SurvivalBonus = "auto") -> TaskSpec:
-    """Return how to build the task called `name`; raise BadInput where there is no such task."""
+def make_task_spec(
+    name: str,
+    survival_bonus: SurvivalBonus = "auto",
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> TaskSpec:
+    """Return how to build the task called `name`; raise BadInput where there is no such task.
+
+    A name is a built-in task, a Gymnasium id, `module:Id` for an id that a module registers, or
+    `module:Class` for an environment or a task of the user's own. `env_kwargs` are its options.
+    """
     from litmus.tasks.base import TaskSpec
-
-    if name in TASKS:
-        return TaskSpec(TASKS[name])
     from litmus.tasks.gymnasium_registry import describe_environment
     from litmus.tasks.names import find_body
+    from litmus.tasks.own import is_own
 
-    environment = describe_environment(name)
+    options = _check_options(env_kwargs)
+    if name in TASKS:
+        return TaskSpec(TASKS[name], options)
     body = find_body(name)
     removed = survival_bonus == "remove" or (
         survival_bonus == "auto" and body is not None and bool(body.survival_bonus_removed)
     )
-    return TaskSpec(
-        "litmus.tasks.control:ControlTask",
-        {
-            "environment_id": name,
-            "remove_survival_bonus": removed,
-            "registration": environment.registration,
-        },
-        is_portable=environment.is_portable,
-    )
+    arguments = {"remove_survival_bonus": removed, "env_kwargs": options}
+    if is_own(name):
+        arguments |= {"name": name}
+        is_portable = not name.startswith("__main__:")
+        return TaskSpec("litmus.tasks.own:build_own_task", arguments, is_portable)
+    environment = describe_environment(name)
+    arguments |= {"environment_id": name, "registration": environment.registration}
+    return TaskSpec("litmus.tasks.control:make_control_task", arguments, environment.is_portable)
+
+
+def find_task(config: TrainConfig) -> TaskSpec:
+    """The task of a run, with its options."""
+    return make_task_spec(config.task, config.survival_bonus, config.env_kwargs)
+
+
+def _check_options(env_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options as they reach a worker: what JSON makes of them."""
+    try:
+        options = json.loads(json.dumps(dict(env_kwargs or {})))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"env_kwargs must be names and values that JSON can hold: {error}") from None
+    return dict(options)

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FloatArray = NDArray[np.floating[Any]]
 
@@ -64,17 +67,33 @@ class Episode:
     training_return: float
     """What the evaluator learns to predict: less the survival bonus, where that is removed."""
     steps: int
-    moments: Moments
+    moments: Moments | None = None
+    """None where the task does not tell: observations are then not normalised by what was seen."""
 
     @property
     def is_finite(self) -> bool:
         """False when a NaN or infinity got in: such an episode must not be learned from."""
-        return (
-            math.isfinite(self.return_)
-            and math.isfinite(self.training_return)
-            and bool(np.isfinite(self.moments.mean).all())
-            and bool(np.isfinite(self.moments.squared_deviations).all())
+        if not (math.isfinite(self.return_) and math.isfinite(self.training_return)):
+            return False
+        return self.moments is None or bool(
+            np.isfinite(self.moments.mean).all()
+            and np.isfinite(self.moments.squared_deviations).all()
         )
+
+
+class Transition(NamedTuple):
+    """One step of an episode. Its arrays are the reader's: no later step writes into them."""
+
+    observation: FloatArray  # [*state], raw
+    action: Any
+    """As the policy gave it: a vector [A], or the number of the choice."""
+    reward: float
+    """As the environment pays it."""
+    next_observation: FloatArray  # [*state]
+    terminated: bool
+    truncated: bool
+    survival_bonus: float
+    """The part of the reward that the training return does without."""
 
 
 class RolloutPolicy(Protocol):
@@ -111,6 +130,43 @@ class Task(Protocol):
 
     def close(self) -> None:
         """Let go of whatever the task holds."""
+
+
+@runtime_checkable
+class StepsThrough(Protocol):
+    """A task whose episodes are made of transitions (every Gymnasium environment). Optional."""
+
+    seconds_per_step: float | None
+    """Simulated time between two observations, where the task tells it."""
+
+    def step_through(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[Transition]:
+        """Yield one episode step by step: the one that `run_episode` runs with this seed.
+
+        `act` maps a raw observation to an action, as `RolloutPolicy.act` does. The next step is
+        taken when the next transition is asked for; who has seen enough just stops asking.
+        """
+
+
+class AskablePopulation(Protocol):
+    """Many policies that can be asked together, as a task sees them."""
+
+    def __len__(self) -> int:
+        """B, the number of policies."""
+
+    def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
+        """Action parameters of each policy in each of K raw states."""
+
+
+@runtime_checkable
+class MeasuresPopulations(Protocol):
+    """A task that measures many policies at once, such as image classification. Optional."""
+
+    def measure(self, population: AskablePopulation, seeds: Sequence[int]) -> list[Episode]:
+        """Return one episode per policy, in their order; `seeds` holds one seed for each.
+
+        Each is the episode that `run_episode` gives for that policy and seed, up to rounding: a
+        collector may use either.
+        """
 
 
 @dataclass(frozen=True)

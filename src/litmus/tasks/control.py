@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -15,13 +17,18 @@ from litmus.tasks.base import (
     ContinuousActions,
     DiscreteActions,
     Episode,
+    FloatArray,
     Moments,
     RolloutPolicy,
+    Transition,
 )
 from litmus.tasks.gymnasium_registry import make_environment
 
 if TYPE_CHECKING:
     from litmus.tasks.lean_mujoco import LeanLoop
+
+_Step = tuple[FloatArray, Any, float, FloatArray, bool, bool, float]
+"""The fields of a `Transition`."""
 
 
 class ControlTask:
@@ -29,20 +36,17 @@ class ControlTask:
 
     def __init__(
         self,
-        environment_id: str,
+        environment: gymnasium.Env[Any, Any],
+        name: str,
         remove_survival_bonus: bool = False,
-        registration: str | None = None,
     ) -> None:
-        self.environment_id = environment_id
+        self.environment, self.name = environment, name
         self.remove_survival_bonus = remove_survival_bonus
-        self.environment = make_environment(environment_id, registration)
-        self.state_shape = _read_state_shape(environment_id, self.environment)
-        self.actions: Actions = _read_actions(environment_id, self.environment)
-        space = self.environment.action_space
-        self._action_shape = space.shape
-        self._first_choice = int(space.start) if isinstance(space, spaces.Discrete) else 0
+        self.state_shape = _read_state_shape(name, environment)
+        self.actions: Actions = _read_actions(name, environment)
         self._observations: NDArray[np.float64] = np.empty((1000, *self.state_shape))
-        self._lean_loop = _make_lean_loop(self.environment)
+        self._translate = translate_actions(environment.action_space)
+        self._lean_loop = _make_lean_loop(environment)
 
     def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
         if self._lean_loop is not None:
@@ -51,27 +55,40 @@ class ControlTask:
 
     def run_gymnasium_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
         """Through the environment's own `step`, whatever environment it is."""
-        environment, observations = self.environment, self._observations
-        act, step = policy.act, environment.step
-        discrete = isinstance(self.actions, DiscreteActions)
-        observation, _ = environment.reset(seed=seed)
         return_ = bonus = 0.0
-        steps = 0
-        while True:
+        steps, observations = 0, self._observations
+        for observation, _, reward, _, _, _, survival_bonus in self._step(policy.act, seed):
             if steps == len(observations):
                 observations = self._observations = np.concatenate([observations, observations])
             observations[steps] = observation
-            action = act(observation)
-            action = action + self._first_choice if discrete else action.reshape(self._action_shape)
-            observation, reward, terminated, truncated, info = step(action)
-            return_ += float(reward)
-            if self.remove_survival_bonus:
-                bonus += self._read_survival_bonus(info)
+            return_ += reward
+            bonus += survival_bonus
             steps += 1
-            if terminated or truncated:
-                break
         visited = observations[:steps].reshape(steps, -1)
         return Episode(return_, return_ - bonus, steps, Moments.of(visited))
+
+    def step_through(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[Transition]:
+        return map(Transition._make, self._step(act, seed))
+
+    def _step(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[_Step]:
+        """What transitions are made of: in a long episode, naming the parts takes its time too."""
+        environment, translate, copy = self.environment, self._translate, np.array
+        step, removes_bonus = environment.step, self.remove_survival_bonus
+        observation = copy(environment.reset(seed=seed)[0])
+        bonus, is_over = 0.0, False
+        while not is_over:
+            action = act(observation)
+            following, reward, terminated, truncated, info = step(translate(action))
+            following = copy(following)  # some environments write into the same array again
+            if removes_bonus:
+                bonus = self._read_survival_bonus(info)
+            yield observation, action, float(reward), following, terminated, truncated, bonus
+            observation, is_over = following, terminated or truncated
+
+    @property
+    def seconds_per_step(self) -> float | None:
+        seconds = getattr(self.environment.unwrapped, "dt", None)
+        return seconds if isinstance(seconds, float) else None
 
     def close(self) -> None:
         self.environment.close()
@@ -82,6 +99,25 @@ class ControlTask:
             return float(info["reward_survive"])
         # The other -v4 environments compute it from their state and do not report it.
         return float(getattr(self.environment.unwrapped, "healthy_reward", 0.0))
+
+
+def make_control_task(
+    environment_id: str,
+    remove_survival_bonus: bool = False,
+    registration: str | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> ControlTask:
+    """The task of an environment that Gymnasium knows by name."""
+    environment = make_environment(environment_id, registration, env_kwargs)
+    return ControlTask(environment, environment_id, remove_survival_bonus)
+
+
+def translate_actions(space: spaces.Space[Any]) -> Callable[[Any], Any]:
+    """How a policy's action becomes what `step` of an environment with this action space takes."""
+    if isinstance(space, spaces.Discrete):
+        first = int(space.start)
+        return (lambda choice: int(choice) + first) if first else int
+    return operator.methodcaller("reshape", space.shape)
 
 
 def _make_lean_loop(environment: gymnasium.Env[Any, Any]) -> LeanLoop | None:

@@ -1,18 +1,22 @@
-"""Finding a Gymnasium environment by name, and saying clearly why one cannot be used."""
+"""Finding an environment by name, and saying clearly why one cannot be used."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
+import inspect
 import io
 import logging
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import Any, cast
 
 import gymnasium
-from gymnasium.envs.registration import EnvSpec, registry
+from gymnasium.envs.registration import EnvSpec, load_env_creator, registry
 
 from litmus.errors import BadInput, suggest
 
@@ -29,12 +33,11 @@ class EnvironmentDescription:
 
 def describe_environment(environment_id: str) -> EnvironmentDescription:
     """Look an id up in Gymnasium's registry, importing `module:` first where the id names one."""
-    module, _, short_id = environment_id.rpartition(":")
-    if module:
-        _import_registering_module(module, environment_id)
+    module, short_id = import_named_module(environment_id)
     spec = registry.get(short_id)
     if spec is None:
-        raise BadInput(f"unknown task '{environment_id}'{suggest(short_id, registry)}")
+        names = [*registry, *list_candidates(module)] if module else registry
+        raise BadInput(f"unknown task '{environment_id}'{suggest(short_id, names)}")
     if module or str(spec.entry_point).startswith("gymnasium."):
         return EnvironmentDescription(None, is_portable=True)
     registration = _spec_to_json(spec)
@@ -42,26 +45,45 @@ def describe_environment(environment_id: str) -> EnvironmentDescription:
 
 
 def make_environment(
-    environment_id: str, registration: str | None = None, **options: Any
+    environment_id: str,
+    registration: str | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
 ) -> gymnasium.Env[Any, Any]:
     """Make the environment; every failure that is the user's to mend is a BadInput."""
     short_id = environment_id.rpartition(":")[2]
     if registration and short_id not in registry:
         registry[short_id] = EnvSpec.from_json(registration)
     describe_environment(environment_id)
-    if "mujoco" in str(registry[short_id].entry_point):
+    entry = registry[short_id].entry_point
+    if "mujoco" in str(entry):
         _send_mujoco_warnings_to_the_log()
+    make = functools.partial(gymnasium.make, environment_id, disable_env_checker=True)
+    made = make_named(environment_id, make, env_kwargs or {}, entry)
+    return cast("gymnasium.Env[Any, Any]", made)
+
+
+def make_named(
+    name: str, make: Callable[..., object], options: Mapping[str, Any], entry: object
+) -> object:
+    """Call what makes the environment or task `name`; a failure is one line that says why.
+
+    `entry` is the class or function that gets the options in the end.
+    """
     try:
         with _quiet():
-            return gymnasium.make(environment_id, disable_env_checker=True, **options)
+            return make(**options)
     except gymnasium.error.DependencyNotInstalled as error:
-        raise BadInput(f"task '{environment_id}' needs a package: {_one_line(error)}") from error
+        raise BadInput(f"task '{name}' needs a package: {_one_line(error)}") from error
     except ModuleNotFoundError as error:
         raise BadInput(
-            f"task '{environment_id}' needs the package '{error.name}', which is not installed"
+            f"task '{name}' needs the package '{error.name}', which is not installed"
         ) from error
     except Exception as error:
-        raise BadInput(f"task '{environment_id}' cannot be made: {_one_line(error)}") from error
+        wrong = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+        if isinstance(error, TypeError) and wrong and wrong[1] in options:
+            near = suggest(wrong[1], _list_options(entry))
+            raise BadInput(f"task '{name}' has no option '{wrong[1]}'{near}") from error
+        raise BadInput(f"task '{name}' cannot be made: {_one_line(error)}") from error
 
 
 def list_environments() -> list[str]:
@@ -84,17 +106,33 @@ def _is_supported(spec: EnvSpec) -> bool:
     return "toy_text" not in entry and "tabular" not in entry and "phys2d" not in entry
 
 
-def _import_registering_module(module: str, environment_id: str) -> None:
+def import_named_module(name: str) -> tuple[ModuleType | None, str]:
+    """Import the module of a name `module:Name`, if it has one; return it, and the rest."""
+    module, _, rest = name.rpartition(":")
+    if not module:
+        return None, rest
     try:
-        importlib.import_module(module)
+        return importlib.import_module(module), rest
     except ModuleNotFoundError as error:
-        raise BadInput(
-            f"task '{environment_id}': the module '{error.name}' is not installed"
-        ) from error
+        raise BadInput(f"task '{name}': the module '{error.name}' is not installed") from error
     except Exception as error:
-        raise BadInput(
-            f"task '{environment_id}': importing '{module}' failed: {_one_line(error)}"
-        ) from error
+        raise BadInput(f"task '{name}': importing '{module}' failed: {_one_line(error)}") from error
+
+
+def list_candidates(module: ModuleType) -> list[str]:
+    """What of a module might be meant as a task: its own classes and functions."""
+    return [
+        name
+        for name, value in vars(module).items()
+        if callable(value) and getattr(value, "__module__", None) == module.__name__
+    ]
+
+
+def _list_options(entry: object) -> list[str]:
+    """The keywords of a class or function, or of what Gymnasium knows as 'module:Class'."""
+    made_by: Any = load_env_creator(entry) if isinstance(entry, str) else entry
+    named = inspect.signature(made_by).parameters.values()
+    return [parameter.name for parameter in named if parameter.kind != parameter.VAR_KEYWORD]
 
 
 def _spec_to_json(spec: EnvSpec) -> str | None:

@@ -20,7 +20,7 @@ from litmus.rollouts.make import make_collector
 from litmus.runs.directory import create_run, lock_run
 from litmus.runs.run import Run
 from litmus.seeding import Stream
-from litmus.tasks import make_task_spec
+from litmus.tasks import find_task
 
 MEMORY_ERRORS = (RuntimeError, ValueError)
 """What torch and numpy raise, in exactly these types, for sizes that nothing can hold."""
@@ -72,12 +72,12 @@ def train(
     """
     settings = make_config(algorithm, options, preset, config)
     # What can be wrong with task, policy or device is found before anything is written.
-    from litmus.training.setup import choose_device, design_policy, make_spec
+    from litmus.training.setup import choose_device, design_policy
     from litmus.training.tensorboard import check_tensorboard
 
     check_tensorboard(settings)
     choose_device(settings.device)
-    design_policy(settings, make_spec(settings))
+    design_policy(settings, find_task(settings))
     run = create_run(Path(out) if out is not None else default_out(settings), settings)
     with lock_run(run):
         return _work(Run(run.path), restored=None, quiet=quiet)
@@ -172,9 +172,7 @@ def evaluate(
         raise BadInput(f"--workers must be at least 0, not {workers}")
     run = run if isinstance(run, Run) else Run(run)
     policy = run.policy
-    config = run.config
-    spec = make_task_spec(config.task, env_kwargs=config.env_kwargs)
-    setting = Setting(spec, policy.architecture, seed)
+    setting = Setting(find_task(run.config), policy.architecture, seed)
     try:
         collector = make_collector(setting, workers, capacity=episodes)
     except (MemoryError, OverflowError, OSError) as error:

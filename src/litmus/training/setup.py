@@ -12,13 +12,7 @@ from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, make_architecture
 from litmus.rollouts.make import count_cores
-from litmus.tasks import make_task_spec
 from litmus.tasks.base import TaskSpec
-
-
-def make_spec(config: TrainConfig) -> TaskSpec:
-    """How to build the run's task, here and in workers."""
-    return make_task_spec(config.task, config.survival_bonus, config.env_kwargs)
 
 
 def design_policy(config: TrainConfig, spec: TaskSpec) -> Architecture:

@@ -27,9 +27,10 @@ from litmus.runs.run import Run
 from litmus.runs.snapshots import append_snapshot, cut_snapshots
 from litmus.runs.state import Counters, Evaluation, EvaluatorState, PolicyState, RunState
 from litmus.seeding import Stream
+from litmus.tasks import find_task
 from litmus.training.display import Display
 from litmus.training.interrupts import Interrupted, InterruptFlag
-from litmus.training.setup import choose_device, design_policy, make_spec, torch_threads
+from litmus.training.setup import choose_device, design_policy, torch_threads
 from litmus.training.tensorboard import make_tensorboard
 
 SNAPSHOTS = 100
@@ -39,7 +40,7 @@ SNAPSHOTS = 100
 class Trainer:
     def __init__(self, run: Run, display: Display, restored: Restored | None = None) -> None:
         self.run, self.config, self.display = run, run.config, display
-        config, spec = self.config, make_spec(self.config)
+        config, spec = self.config, find_task(self.config)
         if restored is None:
             self.counters, self.cores = Counters(), count_cores()
             self.architecture = design_policy(config, spec)

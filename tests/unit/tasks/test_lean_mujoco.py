@@ -13,7 +13,7 @@ from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.episode import ActingPolicy
-from litmus.tasks.control import ControlTask
+from litmus.tasks.control import ControlTask, make_control_task
 from litmus.tasks.lean_mujoco import find_facts
 
 LEAN = [
@@ -37,7 +37,7 @@ def make_policy(task: ControlTask, scale: float, seed: int) -> ActingPolicy:
 def test_an_episode_is_the_environments_own_bit_for_bit(
     environment_id: str, remove_survival_bonus: bool
 ) -> None:
-    task = ControlTask(environment_id, remove_survival_bonus)
+    task = make_control_task(environment_id, remove_survival_bonus)
     for seed, scale in ((0, 0.02), (1, 1.0)):  # one that acts little, one that falls or thrashes
         policy = make_policy(task, scale, seed)
         lean, plain = task.run_episode(policy, seed), task.run_gymnasium_episode(policy, seed)
@@ -62,7 +62,7 @@ class Uncompiled:
 @pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
 @pytest.mark.parametrize("environment_id", LEAN)
 def test_the_compiled_loop_is_the_python_loop_bit_for_bit(environment_id: str) -> None:
-    task = ControlTask(environment_id)
+    task = make_control_task(environment_id)
     for seed, scale in ((0, 0.02), (1, 1.0)):
         policy = make_policy(task, scale, seed)
         assert policy.compiled_form() is not None
@@ -76,7 +76,7 @@ def test_the_compiled_loop_is_the_python_loop_bit_for_bit(environment_id: str) -
 
 @pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
 def test_a_policy_that_draws_its_actions_is_left_to_python() -> None:
-    task = ControlTask("Swimmer-v5")
+    task = make_control_task("Swimmer-v5")
     architecture = MlpArchitecture(task.state_shape, ActionHead("gaussian", task.actions), (8,))
     flat_params = np.zeros(architecture.num_params, np.float32)
     normalizer = Normalizer.identity(task.state_shape)
@@ -90,20 +90,20 @@ def test_a_policy_that_acts_in_its_own_way_is_asked_itself() -> None:
         def act(self, observation):
             return np.zeros_like(super().act(observation))
 
-    task = ControlTask("HalfCheetah-v5")
+    task = make_control_task("HalfCheetah-v5")
     policy = make_policy(task, 1.0, 0)
     policy.__class__ = Idle
     assert task.run_episode(policy, 0).return_ == task.run_gymnasium_episode(policy, 0).return_
 
 
 def test_a_policy_for_another_body_is_refused() -> None:
-    policy = make_policy(ControlTask("Swimmer-v5"), 0.1, 0)
+    policy = make_policy(make_control_task("Swimmer-v5"), 0.1, 0)
     with pytest.raises(ValueError, match=r"observations|broadcast"):
-        ControlTask("HalfCheetah-v5").run_episode(policy, 0)
+        make_control_task("HalfCheetah-v5").run_episode(policy, 0)
 
 
 def test_a_copy_of_a_task_has_a_body_of_its_own() -> None:
-    task = ControlTask("Swimmer-v5")
+    task = make_control_task("Swimmer-v5")
     policy = make_policy(task, 0.5, 0)
     expected = task.run_episode(policy, 3).return_
     twin = copy.deepcopy(task)
@@ -114,7 +114,7 @@ def test_a_copy_of_a_task_has_a_body_of_its_own() -> None:
 
 @pytest.mark.parametrize("environment_id", LEAN)
 def test_it_is_used_where_it_can_be(environment_id: str) -> None:
-    assert ControlTask(environment_id)._lean_loop is not None
+    assert make_control_task(environment_id)._lean_loop is not None
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_a_simulator_set_to_an_observed_state_observes_it_again(task: str) -> No
 @pytest.mark.parametrize("task", ["Swimmer-v5", "Hopper-v4", "HalfCheetah-v5", "Ant-v5"])
 def test_positions_that_the_observation_was_asked_for_are_known_too(task: str) -> None:
     options = {"exclude_current_positions_from_observation": False}
-    environment: Any = make_environment(task, **options).unwrapped
+    environment: Any = make_environment(task, env_kwargs=options).unwrapped
     observed = step_a_little(environment)
     found = find_coordinates(BODIES[base_name(task)], observed)
     np.testing.assert_allclose(found.qpos, environment.data.qpos, atol=1e-9)

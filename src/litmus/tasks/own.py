@@ -1,0 +1,42 @@
+"""An environment or a task of the user's own, named `package:Class` and registered nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import gymnasium
+from gymnasium.envs.registration import registry
+
+from litmus.errors import BadInput
+from litmus.tasks.base import Task
+from litmus.tasks.control import ControlTask
+from litmus.tasks.gymnasium_registry import import_named_module, make_named
+
+TASK = ("state_shape", "actions", "run_episode", "close")
+"""What every task has (`Task`)."""
+
+
+def is_own(name: str) -> bool:
+    """Whether `name` is something in a module, and not an environment that the module registers."""
+    module, short = import_named_module(name)
+    return module is not None and short not in registry and hasattr(module, short)
+
+
+def build_own_task(
+    name: str, remove_survival_bonus: bool = False, env_kwargs: Mapping[str, Any] | None = None
+) -> Task:
+    """Call the class or function with the options; what it makes is an environment or a task."""
+    module, short = import_named_module(name)
+    found = getattr(module, short, None)
+    if not callable(found):
+        raise BadInput(f"task '{name}' is no class and no function")
+    made = make_named(name, found, env_kwargs or {}, found)
+    if isinstance(made, gymnasium.Env):
+        return ControlTask(made, name, remove_survival_bonus)
+    missing = [part for part in TASK if not hasattr(made, part)]
+    if missing:
+        raise BadInput(
+            f"task '{name}' is neither a gymnasium.Env nor a task: it has no {', '.join(missing)}"
+        )
+    return cast(Task, made)

@@ -1,0 +1,137 @@
+"""Episodes of an environment are made of its transitions."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from toys import ReusingWalk, Walk
+
+from litmus.tasks import make_task_spec
+from litmus.tasks.base import DiscreteActions, StepsThrough
+from litmus.tasks.control import ControlTask, translate_actions
+
+TASKS = [
+    "Pendulum-v1",
+    "CartPole-v1",
+    "Hopper-v5",
+    "Hopper-v4",
+    "Ant-v5",
+    "toys:ToyMatrixWalk-v0",
+    "toys:ToyChoiceWalk-v0",
+]
+
+
+class Swaying:
+    """A policy whose actions depend on the observation."""
+
+    def __init__(self, task: ControlTask) -> None:
+        self.actions = task.actions
+
+    def act(self, observation: Any) -> Any:
+        value = np.sin(np.sum(observation, dtype=np.float64))
+        if isinstance(self.actions, DiscreteActions):
+            return int(value > 0)
+        return np.full(self.actions.size, value, np.float32)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_transitions_of_a_seed_are_the_episode_of_that_seed(name: str) -> None:
+    task = make_task_spec(name).build()
+    assert isinstance(task, StepsThrough)
+    policy = Swaying(task)
+    episode = task.run_episode(policy, seed=4)
+    steps = list(task.step_through(policy.act, seed=4))
+    rewards, bonuses = 0.0, 0.0
+    for step in steps:
+        rewards += step.reward
+        bonuses += step.survival_bonus
+    assert len(steps) == episode.steps == episode.moments.count
+    assert (rewards, rewards - bonuses) == (episode.return_, episode.training_return)
+    seen = np.array([step.observation for step in steps], np.float64).reshape(len(steps), -1)
+    np.testing.assert_array_equal(seen.mean(axis=0), episode.moments.mean)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_each_transition_begins_where_the_one_before_ended(name: str) -> None:
+    task = make_task_spec(name).build()
+    policy = Swaying(task)
+    steps = list(task.step_through(policy.act, seed=1))
+    for step, following in itertools.pairwise(steps):
+        assert step.next_observation is following.observation
+        assert not step.terminated
+        assert not step.truncated
+    assert steps[-1].terminated or steps[-1].truncated
+    for step in steps:
+        np.testing.assert_array_equal(step.action, policy.act(step.observation))
+
+
+def test_a_time_limit_truncates_and_a_fall_terminates() -> None:
+    ends = {}
+    for name in ("Pendulum-v1", "CartPole-v1"):
+        task = make_task_spec(name).build()
+        *_, last = task.step_through(lambda _, task=task: still(task), seed=0)
+        ends[name] = (last.terminated, last.truncated)
+    assert ends == {"Pendulum-v1": (False, True), "CartPole-v1": (True, False)}
+
+
+def still(task: ControlTask) -> Any:
+    return 0 if isinstance(task.actions, DiscreteActions) else np.zeros(task.actions.size)
+
+
+def test_the_survival_bonus_is_told_only_where_it_is_removed() -> None:
+    for choice, expected in (("remove", 0.25), ("keep", 0.0)):
+        task = make_task_spec("toys:ToyWalk-v0", choice).build()
+        steps = list(task.step_through(Swaying(task).act, seed=0))
+        assert [step.survival_bonus for step in steps] == 4 * [expected]
+
+
+def test_observations_stay_what_they_were_where_the_environment_uses_its_array_again() -> None:
+    task, other = ControlTask(ReusingWalk(), "reusing"), ControlTask(Walk(), "walk")
+    policy = Swaying(task)
+    reusing, plain = (list(one.step_through(policy.act, seed=2)) for one in (task, other))
+    for mine, expected in zip(reusing, plain, strict=True):
+        np.testing.assert_array_equal(mine.observation, expected.observation)
+        np.testing.assert_array_equal(mine.next_observation, expected.next_observation)
+    episodes = [one.run_episode(policy, seed=2) for one in (task, other)]
+    np.testing.assert_array_equal(episodes[0].moments.mean, episodes[1].moments.mean)
+
+
+def test_who_has_seen_enough_stops_asking() -> None:
+    task = make_task_spec("Pendulum-v1").build()
+    policy = Swaying(task)
+    expected = task.run_episode(policy, seed=3).return_
+    begun = task.step_through(policy.act, seed=8)
+    assert len(list(itertools.islice(begun, 5))) == 5
+    assert task.run_episode(policy, seed=3).return_ == expected
+
+
+@pytest.mark.parametrize(
+    ("space", "action", "expected"),
+    [
+        (spaces.Discrete(3), np.int64(2), 2),
+        (spaces.Discrete(3, start=5), 1, 6),
+        (spaces.Box(-1, 1, (2,)), np.array([1.0, 2.0]), np.array([1.0, 2.0])),
+        (spaces.Box(-1, 1, (2, 2)), np.arange(4.0), np.array([[0.0, 1.0], [2.0, 3.0]])),
+        (spaces.Box(-1, 1, ()), np.array([0.5]), np.array(0.5)),
+    ],
+)
+def test_an_action_becomes_what_step_takes(space: Any, action: Any, expected: Any) -> None:
+    found = translate_actions(space)(action)
+    np.testing.assert_array_equal(found, expected)
+    assert np.shape(found) == np.shape(expected)
+
+
+def test_an_action_of_another_size_is_refused() -> None:
+    with pytest.raises(ValueError, match="reshape"):
+        translate_actions(spaces.Box(-1, 1, (2,)))(np.zeros(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"), [("Pendulum-v1", 0.05), ("Hopper-v5", 0.008), ("CartPole-v1", None)]
+)
+def test_the_time_between_two_steps(name: str, seconds: float | None) -> None:
+    assert make_task_spec(name).build().seconds_per_step == pytest.approx(seconds)
