@@ -1,4 +1,4 @@
-"""A user's own evaluator and algorithm, named as `own_classes:Class`: the contracts' second lives."""
+"""A user's own evaluator and algorithm, named as `own_classes:Class`."""
 
 from __future__ import annotations
 

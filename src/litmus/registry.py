@@ -37,8 +37,7 @@ class Entry:
             return self.options
         own: Any = self.load()
         found: type = getattr(own, "Options", own)
-        found = found if dataclasses.is_dataclass(found) else NoOptions  # type: ignore[assignment]
-        return found
+        return found if dataclasses.is_dataclass(found) else NoOptions
 
 
 class Registry(Mapping[str, Entry]):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +13,7 @@ from litmus.errors import BadInput
 from litmus.policies.policy import Policy
 from litmus.rollouts.episode import ActingPolicy
 from litmus.seeding import Stream, make_generator
-from litmus.tasks import make_task_spec
-from litmus.tasks.base import StepsThrough
+from litmus.tasks.base import StepsThrough, TaskSpec
 
 MOST_STEPS = 5_000
 """An environment without a time limit must not hold up the report."""
@@ -49,11 +46,9 @@ class Behaviour:
         return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
-def run_behaviour(
-    task: str, policy: Policy, seed: int = 0, env_kwargs: Mapping[str, Any] | None = None
-) -> Behaviour:
+def run_behaviour(task: TaskSpec, policy: Policy, seed: int = 0) -> Behaviour:
     """Run one episode of the unperturbed policy and keep every step."""
-    built = make_task_spec(task, env_kwargs=env_kwargs).build()
+    built = task.build()
     generator = make_generator(seed, Stream.MEASUREMENT, 0)
     normalizer = policy.normalizer
     acting = ActingPolicy(
@@ -61,7 +56,7 @@ def run_behaviour(
     )
     try:
         if not isinstance(built, StepsThrough):
-            raise BadInput(f"task '{task}' has no single steps that could be shown")
+            raise BadInput("the task has no single steps that could be shown")
         episode = built.step_through(acting.act, int(generator.integers(2**31)))
         steps = list(islice(episode, MOST_STEPS))
         seconds_per_step = built.seconds_per_step

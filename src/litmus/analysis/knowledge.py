@@ -25,7 +25,7 @@ from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Request, Round, Setting
 from litmus.rollouts.make import make_collector
 from litmus.seeding import Stream, perturb
-from litmus.tasks import SurvivalBonus, make_task_spec
+from litmus.tasks.base import TaskSpec
 
 SAMPLED_POLICIES = 400
 """Of the buffer, evenly spaced in age: enough for a picture, and seconds instead of minutes."""
@@ -108,8 +108,7 @@ def sample_buffer(
 
 
 def measure_fresh(
-    task: str,
-    survival_bonus: SurvivalBonus,
+    task: TaskSpec,
     policy: Policy,
     noise: float,
     seed: int,
@@ -118,9 +117,8 @@ def measure_fresh(
     is_stopped: IsStopped = never,
 ) -> PolicySample:
     """Perturb the policy anew and run one episode of each, within a bounded time."""
-    spec = make_task_spec(task, survival_bonus)
     flat_params = policy.flat_params.cpu().numpy()
-    setting = Setting(spec, policy.architecture, seed)
+    setting = Setting(task, policy.architecture, seed)
     collector = make_collector(setting, workers, capacity=FRESH_CHUNK)
     rows, measured = [], []
     try:

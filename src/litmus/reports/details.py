@@ -37,6 +37,7 @@ from litmus.reports.render import CannotRender, RenderedState, Rendering
 from litmus.rollouts.base import Round
 from litmus.runs.restore import open_journal
 from litmus.runs.run import Run
+from litmus.tasks import find_task
 from litmus.tasks.names import name_action_components, name_state_components
 
 SHOWN_STATES = (6, 4, 3)
@@ -119,7 +120,8 @@ class DetailsInProgress:
     def _examine(self, run: Run) -> None:
         details, record = self.details, self.details.record
         details.policy = self._try("the policy", lambda: run.policy)
-        details.evaluator = self._try("the evaluator", lambda: run.evaluator)
+        if run.has_evaluator:
+            details.evaluator = self._try("the evaluator", lambda: run.evaluator)
         if details.policy is None:
             return
         policy = details.policy
@@ -134,16 +136,14 @@ class DetailsInProgress:
             self._read_snapshots(run)
         details.behaviour = self._try(
             "the behaviour",
-            lambda: run_behaviour(
-                record.task, policy, record.seed or 0, record.config.get("env_kwargs")
-            ),
+            lambda: run_behaviour(find_task(run.config), policy, run.config.seed),
         )
         visited = details.behaviour.states if details.behaviour else None
         is_normalized = bool(record.config.get("normalize_observations", True))
         details.constant = find_constant_components(rounds, visited, is_normalized)
         self._start_rendering()
         if details.evaluator is not None:
-            self._judge(details.evaluator, policy, sample)
+            self._judge(run, details.evaluator, policy, sample)
 
     def _read_snapshots(self, run: Run) -> None:
         found = self._try("how the probing states moved", run.read_probing_snapshots)
@@ -152,26 +152,29 @@ class DetailsInProgress:
             self.details.snapshot_steps = steps
             self.details.snapshots = states.reshape(*states.shape[:2], -1)
 
-    def _judge(self, evaluator: Evaluator, policy: Policy, sample: PolicySample | None) -> None:
-        details, config = self.details, self.details.record.config
+    def _judge(
+        self, run: Run, evaluator: Evaluator, policy: Policy, sample: PolicySample | None
+    ) -> None:
+        details = self.details
         if sample is not None and len(sample.measured):
             details.buffer = self._try(
                 "the buffer's returns", lambda: judge(evaluator, policy.architecture, sample)
             )
-        noise = config.get("noise")
+        noise = details.record.config.get("noise")
         if noise:
             details.fresh = self._try(
-                "fresh perturbations", lambda: self._judge_fresh(evaluator, policy, float(noise))
+                "fresh perturbations",
+                lambda: self._judge_fresh(run, evaluator, policy, float(noise)),
             )
 
-    def _judge_fresh(self, evaluator: Evaluator, policy: Policy, noise: float) -> Judgement:
-        config = self.details.record.config
+    def _judge_fresh(
+        self, run: Run, evaluator: Evaluator, policy: Policy, noise: float
+    ) -> Judgement:
         sample = measure_fresh(
-            config["task"],
-            config.get("survival_bonus", "auto"),
+            find_task(run.config),
             policy,
             noise,
-            config["seed"],
+            run.config.seed,
             choose_fresh_count(self.details.record.steps_per_episode),
             is_stopped=self._is_stopped,
         )

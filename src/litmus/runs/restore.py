@@ -74,6 +74,14 @@ def restore_evaluator(run: RunDirectory) -> Evaluator:
     return state.build()
 
 
+def learns_evaluator(run: RunDirectory) -> bool:
+    """Whether the run's algorithm has one; a run that cannot be read may have."""
+    try:
+        return _read_newest_state(run).evaluator is not None
+    except BadInput:
+        return True
+
+
 def _read_newest_state(run: RunDirectory) -> RunState:
     """Of the newest undamaged checkpoint, with a warning for each that is damaged."""
     for found in read_newest_first(run.checkpoints_path):

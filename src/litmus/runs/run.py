@@ -72,6 +72,13 @@ class Run(RunDirectory):
             return load_evaluator(self.evaluator_path)
         return restore_evaluator(self)
 
+    @property
+    def has_evaluator(self) -> bool:
+        """False where the algorithm learns none."""
+        from litmus.runs.restore import learns_evaluator
+
+        return self.evaluator_path.exists() or learns_evaluator(self)
+
     def read_probing_snapshots(self) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
         """How the probing states moved: steps [S] and states [S, K, *state], normalised."""
         from litmus.runs.snapshots import read_snapshots

@@ -161,6 +161,9 @@ class AskablePopulation(Protocol):
 class MeasuresPopulations(Protocol):
     """A task that measures many policies at once, such as image classification. Optional."""
 
+    def close(self) -> None:
+        """As every task's."""
+
     def measure(self, population: AskablePopulation, seeds: Sequence[int]) -> list[Episode]:
         """Return one episode per policy, in their order; `seeds` holds one seed for each.
 

@@ -23,7 +23,7 @@ def make_policy(task: str) -> Policy:
 
 def test_a_trace_is_what_the_policy_saw_and_did() -> None:
     policy = make_policy("toys:ToyMatrixWalk-v0")
-    behaviour = run_behaviour("toys:ToyMatrixWalk-v0", policy, seed=3)
+    behaviour = run_behaviour(make_task_spec("toys:ToyMatrixWalk-v0"), policy, seed=3)
     assert behaviour.states.shape == (4, 6)
     with torch.no_grad():
         expected = policy(torch.from_numpy(behaviour.states.reshape(4, 2, 3)).float()).numpy()
@@ -35,14 +35,16 @@ def test_a_trace_is_what_the_policy_saw_and_did() -> None:
 def test_the_options_of_the_environment_count() -> None:
     policy = make_policy("toys:ScaledWalk")
     options = {"scale": 2.0, "length": 6}
-    plain = run_behaviour("toys:ScaledWalk", policy)
-    doubled = run_behaviour("toys:ScaledWalk", policy, env_kwargs=options)
+    plain = run_behaviour(make_task_spec("toys:ScaledWalk"), policy)
+    doubled = run_behaviour(make_task_spec("toys:ScaledWalk", env_kwargs=options), policy)
     assert len(doubled.rewards) == 6
     np.testing.assert_allclose(doubled.rewards[:4], 2 * plain.rewards)
 
 
 def test_a_task_of_its_own_that_has_transitions_is_traced() -> None:
-    behaviour = run_behaviour("toys:CountdownTask", make_policy("toys:CountdownTask"))
+    behaviour = run_behaviour(
+        make_task_spec("toys:CountdownTask"), make_policy("toys:CountdownTask")
+    )
     assert behaviour.states[0] == 3.0
     assert behaviour.return_ >= 3.0
     assert behaviour.seconds_per_step == 0.5
@@ -50,4 +52,4 @@ def test_a_task_of_its_own_that_has_transitions_is_traced() -> None:
 
 def test_a_task_without_steps_says_so() -> None:
     with pytest.raises(BadInput, match="no single steps"):
-        run_behaviour("toys:TargetTask", make_policy("toys:TargetTask"))
+        run_behaviour(make_task_spec("toys:TargetTask"), make_policy("toys:TargetTask"))

@@ -26,6 +26,7 @@ from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Outcome, Round
 from litmus.runs.restore import open_journal
 from litmus.seeding import perturb
+from litmus.tasks import make_task_spec
 
 
 def _round(number: int, returns: list[float | None], size: int = 3) -> Round:
@@ -109,7 +110,8 @@ def _no_policies(run: Run) -> PolicySample:
 
 def test_fresh_perturbations_are_ones_that_training_never_drew(cartpole_run: Path) -> None:
     run = Run(cartpole_run)
-    sample = measure_fresh("CartPole-v1", "auto", run.policy, 0.1, run.config.seed, 3, workers=0)
+    task, seed = make_task_spec("CartPole-v1"), run.config.seed
+    sample = measure_fresh(task, run.policy, 0.1, seed, 3, workers=0)
     assert len(sample.measured) == 3
     theta = run.policy.flat_params.numpy()
     np.testing.assert_array_equal(
@@ -160,7 +162,7 @@ def test_distances_are_those_of_each_pair() -> None:
 
 def test_the_same_policy_behaves_the_same_twice(cartpole_run: Path) -> None:
     policy = Run(cartpole_run).policy
-    first, second = run_behaviour("CartPole-v1", policy), run_behaviour("CartPole-v1", policy)
+    first, second = (run_behaviour(make_task_spec("CartPole-v1"), policy) for _ in range(2))
     np.testing.assert_array_equal(first.states, second.states)
     assert first.actions.shape[1] == 2
     np.testing.assert_allclose(first.actions.sum(axis=1), 1.0, rtol=1e-5)

@@ -9,6 +9,7 @@ import pytest
 from litmus import Run
 from litmus.analysis.behaviour import run_behaviour
 from litmus.reports.render import ROLL_TITLES, CannotRender, RenderedState, Rendering
+from litmus.tasks import make_task_spec
 
 Image = pytest.importorskip("PIL.Image")
 
@@ -17,7 +18,7 @@ Image = pytest.importorskip("PIL.Image")
 def rendered(hopper_run: Path) -> list[RenderedState]:
     """A state that occurs, one below the floor, one that is no state at all."""
     policy = Run(hopper_run).policy
-    visited = run_behaviour("Hopper-v5", policy).states[0]
+    visited = run_behaviour(make_task_spec("Hopper-v5"), policy).states[0]
     fallen = visited.copy()
     fallen[0] = 0.2
     nonsense = np.full_like(visited, np.nan)
