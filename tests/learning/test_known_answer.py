@@ -11,10 +11,9 @@ import litmus
 from litmus.policies.population import Population
 from litmus.runs.directory import Run
 from litmus.seeding import perturb
-from litmus.tasks import TASKS
 
 OPTIONS = {
-    "task": "target",
+    "task": "toys:TargetTask",
     "steps": 240,
     "evaluator_hidden": (32,),
     "noise": 0.3,
@@ -37,7 +36,6 @@ SEEDS = [0, 1]
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory):
     """The return is 1 - (action - 0.6)²: one where the action is 0.6 in every state."""
-    TASKS["target"] = "toys:TargetTask"
     runs: dict[tuple[str, int], Run] = {}
 
     def find(algorithm: str, seed: int) -> Run:
@@ -52,8 +50,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
             )
         return runs[algorithm, seed]
 
-    yield find
-    del TASKS["target"]
+    return find
 
 
 @pytest.mark.parametrize("seed", SEEDS)
