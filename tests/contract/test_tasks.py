@@ -113,6 +113,12 @@ def test_the_survival_bonus_can_be_kept_and_removed_by_hand() -> None:
     assert episode.training_return == episode.return_
 
 
+def test_only_an_environment_has_a_survival_bonus_to_remove() -> None:
+    assert make_task_spec("toys:ScaledWalk", "remove").build().remove_survival_bonus
+    with pytest.raises(BadInput, match="no survival bonus"):
+        make_task_spec("toys:TargetTask", "remove").build()
+
+
 def test_the_moments_of_an_episode_are_those_of_the_observations_acted_on() -> None:
     seen = []
 
