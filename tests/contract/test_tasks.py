@@ -11,13 +11,22 @@ from harness import train_tiny
 
 import litmus
 from litmus.errors import BadInput
+from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import ARCHITECTURES
-from litmus.tasks import TASKS, make_task_spec
+from litmus.policies.mlp import MlpArchitecture
+from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.make import make_collector
+from litmus.seeding import Stream
+from litmus.tasks import make_task_spec
+from litmus.tasks.base import ContinuousActions
+from litmus.tasks.control import translate_actions
 from litmus.tasks.gymnasium_registry import list_environments
 
 MUJOCO = ["Swimmer", "HalfCheetah", "Hopper", "Walker2d", "Ant", "InvertedDoublePendulum"]
 CLASSIC = ["Pendulum-v1", "CartPole-v1", "MountainCarContinuous-v0", "Acrobot-v1"]
 OWN = [f"toys:Toy{name}-v0" for name in ("Walk", "MatrixWalk", "UnboundedWalk", "ChoiceWalk")]
+UNREGISTERED = ["toys:ScaledWalk", "toys:make_scaled_walk", "toys:TargetTask", "toys:CountdownTask"]
 EVERY_TASK = [f"{name}-{version}" for name in MUJOCO for version in ("v5", "v4")] + CLASSIC + OWN
 
 
@@ -29,14 +38,8 @@ def test_a_task_trains_for_one_round(task: str, tmp_path: Path) -> None:
     assert np.isfinite(run.metrics[0]["mean"])
     environment = gymnasium.make(task)
     observation, _ = environment.reset(seed=0)
-    assert environment.action_space.contains(in_space(run.policy.act(observation), environment))
-
-
-def in_space(action, environment):
     space = environment.action_space
-    if isinstance(space, gymnasium.spaces.Discrete):
-        return int(action) + int(space.start)
-    return np.asarray(action, space.dtype).reshape(space.shape)
+    assert space.contains(translate_actions(space)(run.policy.act(observation)))
 
 
 @pytest.mark.parametrize("distribution", ["deterministic", "gaussian"])
@@ -110,6 +113,12 @@ def test_the_survival_bonus_can_be_kept_and_removed_by_hand() -> None:
     assert episode.training_return == episode.return_
 
 
+def test_only_an_environment_has_a_survival_bonus_to_remove() -> None:
+    assert make_task_spec("toys:ScaledWalk", "remove").build().remove_survival_bonus
+    with pytest.raises(BadInput, match="no survival bonus"):
+        make_task_spec("toys:TargetTask", "remove").build()
+
+
 def test_the_moments_of_an_episode_are_those_of_the_observations_acted_on() -> None:
     seen = []
 
@@ -139,20 +148,20 @@ def test_an_episode_longer_than_any_before_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_task_that_is_no_gymnasium_environment(workers: int, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setitem(TASKS, "target", "toys:TargetTask")
-    run = train_tiny(tmp_path / "run", task="target", steps=20, workers=workers)
+@pytest.mark.parametrize("task", UNREGISTERED)
+def test_a_class_or_function_of_ones_own(task: str, workers: int, tmp_path: Path) -> None:
+    run = train_tiny(tmp_path / "run", task=task, steps=20, workers=workers)
     assert run.status == "finished"
     measured = litmus.evaluate(run, episodes=3, workers=workers)
     assert len(measured.returns) == 3
-    assert max(measured.returns) <= 1.0
+    if task == "toys:TargetTask":
+        assert max(measured.returns) <= 1.0
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_network_that_is_no_mlp(workers: int, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setitem(TASKS, "picture", "toys:PictureTask")
     monkeypatch.setitem(ARCHITECTURES, "toy-conv", "toys:ConvArchitecture")
-    options = {"task": "picture", "architecture": "toy-conv", "steps": 60}
+    options = {"task": "toys:PictureTask", "architecture": "toy-conv", "steps": 60}
     run = train_tiny(tmp_path / "run", workers=workers, **options)
     assert run.policy.architecture.name == "toy-conv"
     assert np.isfinite(run.evaluator.score(run.policy))
@@ -165,6 +174,11 @@ def test_a_network_that_is_no_mlp(workers: int, tmp_path: Path, monkeypatch) -> 
         ("toys:ToyMultiDiscreteWalk-v0", "MultiDiscrete"),
         ("toys:ToyNeedsPackageWalk-v0", "needs the package 'not_there_at_all'"),
         ("toys:ToyWalkk-v0", "did you mean 'ToyWalk-v0'"),
+        ("toys:TargetTsk", "did you mean 'TargetTask'"),
+        ("toys:DictWalk", "Dict observations"),
+        ("toys:NeedsPackageWalk", "needs the package 'not_there_at_all'"),
+        ("toys:TARGET", "no class and no function"),
+        ("toys:HalfTask", "neither a gymnasium.Env nor a task: it has no actions, run_episode"),
         ("not_there:Env-v0", "'not_there' is not installed"),
         ("Swimer-v5", "did you mean 'Swimmer-v5'"),
         ("Swimmer", "did you mean 'Swimmer-v"),
@@ -177,3 +191,67 @@ def test_a_task_that_cannot_be_used_is_bad_input(task: str, words: str) -> None:
     with pytest.raises(BadInput) as caught:
         make_task_spec(task).build()
     assert words in str(caught.value)
+
+
+class TestOptions:
+    def test_they_reach_the_environment(self) -> None:
+        for name in ("toys:ScaledWalk", "toys:make_scaled_walk"):
+            plain = make_task_spec(name).build().run_episode(Full(), seed=0)
+            tripled = make_task_spec(name, env_kwargs={"scale": 3}).build()
+            assert tripled.run_episode(Full(), seed=0).return_ == 3 * plain.return_
+        shorter = make_task_spec("Pendulum-v1", env_kwargs={"max_episode_steps": 9}).build()
+        assert shorter.run_episode(Still(1), seed=0).steps == 9
+        task = make_task_spec("toys:LabelsTask", env_kwargs={"factor": 0.0}).build()
+        assert task.factor == 0.0
+
+    def test_a_time_limit_of_ones_own_holds(self) -> None:
+        assert make_task_spec("toys:make_scaled_walk").build().run_episode(Full(), 0).steps == 7
+
+    def test_workers_build_the_same_environment(self) -> None:
+        options = {"healthy_z_range": (0.9, 1.5), "reset_noise_scale": 0.05}
+        returns = []
+        for workers in (0, 2):
+            spec = make_task_spec("Hopper-v5", env_kwargs=options)
+            task = spec.build()
+            head = ActionHead.for_task("auto", task.actions)
+            setting = Setting(spec, MlpArchitecture(task.state_shape, head, (4,)), seed=1)
+            theta = np.zeros(setting.architecture.num_params, np.float32)
+            normalizer = Normalizer.identity(task.state_shape)
+            collector = make_collector(setting, workers, capacity=4)
+            request = Request(theta, normalizer, 0.1, Stream.TRAINING, range(4))
+            returns.append([episode.return_ for episode in collector.start(request).result()])
+            collector.close()
+        assert returns[0] == returns[1]
+
+    @pytest.mark.parametrize(
+        ("task", "options", "words"),
+        [
+            ("Hopper-v5", {"frameskip": 2}, "no option 'frameskip'; did you mean 'frame_skip'?"),
+            ("Hopper-v4", {"wings": 2}, "'Hopper-v4' has no option 'wings'"),
+            ("CartPole-v1", {"wings": 2}, "'CartPole-v1' has no option 'wings'"),
+            ("toys:ScaledWalk", {"scal": 2}, "no option 'scal'; did you mean 'scale'?"),
+            ("toys:LabelsTask", {"wings": 2}, "'toys:LabelsTask' has no option 'wings'"),
+            ("toys:make_scaled_walk", {"wings": 2}, "no option 'wings'"),
+            ("Hopper-v5", {"frame_skip": "two"}, "'Hopper-v5' cannot be made"),
+            ("Hopper-v5", {"frame_skip": object()}, "JSON"),
+            ("Hopper-v5", ["frame_skip"], "JSON"),
+        ],
+    )
+    def test_wrong_ones_are_bad_input_in_one_line(self, task: str, options, words: str) -> None:
+        with pytest.raises(BadInput) as caught:
+            make_task_spec(task, env_kwargs=options).build()
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+
+    def test_lunar_lander_flies_with_continuous_actions(self) -> None:
+        pytest.importorskip("Box2D")
+        task = make_task_spec("LunarLander-v3", env_kwargs={"continuous": True}).build()
+        assert task.actions == ContinuousActions((-1.0, -1.0), (1.0, 1.0))
+        assert task.run_episode(Still(2), seed=0).steps > 10
+
+
+class Full(Still):
+    """A policy that gives all it has."""
+
+    def __init__(self) -> None:
+        self.action = np.ones(2, np.float32)

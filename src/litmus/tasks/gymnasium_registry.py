@@ -131,7 +131,10 @@ def list_candidates(module: ModuleType) -> list[str]:
 def _list_options(entry: object) -> list[str]:
     """The keywords of a class or function, or of what Gymnasium knows as 'module:Class'."""
     made_by: Any = load_env_creator(entry) if isinstance(entry, str) else entry
-    named = inspect.signature(made_by).parameters.values()
+    try:
+        named = inspect.signature(made_by).parameters.values()
+    except (TypeError, ValueError):  # some that are written in C do not tell
+        return []
     return [parameter.name for parameter in named if parameter.kind != parameter.VAR_KEYWORD]
 
 

@@ -39,4 +39,6 @@ def build_own_task(
         raise BadInput(
             f"task '{name}' is neither a gymnasium.Env nor a task: it has no {', '.join(missing)}"
         )
+    if remove_survival_bonus:
+        raise BadInput(f"task '{name}' is no environment: it has no survival bonus to remove")
     return cast(Task, made)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -50,6 +52,91 @@ def test_an_episode_is_the_environments_own_bit_for_bit(
         np.testing.assert_array_equal(
             lean.moments.squared_deviations, plain.moments.squared_deviations
         )
+
+
+OPTIONS = {
+    "frame_skip": 2,
+    "forward_reward_weight": 3.5,
+    "ctrl_cost_weight": 0.5,
+    "reset_noise_scale": 0.05,
+    "max_episode_steps": 37,
+    "healthy_reward": 2.5,
+    "healthy_z_range": [0.9, 1.26],
+    "healthy_angle_range": [-0.05, 0.1],
+    "healthy_state_range": [-3, 3],
+    "render_mode": "rgb_array",
+}
+LEFT_TO_GYMNASIUM = {
+    "exclude_current_positions_from_observation": False,
+    "terminate_when_unhealthy": False,
+    "max_episode_steps": -1,  # falls before long
+}
+
+
+def run_the_environment(environment_id: str, options: dict, policy, seed: int) -> tuple:
+    """Return, steps and the last observation, without anything of litmus'."""
+    environment = gymnasium.make(environment_id, **options)
+    observation, _ = environment.reset(seed=seed)
+    rewards, is_over = [], False
+    while not is_over:
+        seen = observation
+        observation, reward, terminated, truncated, _ = environment.step(policy.act(observation))
+        rewards.append(reward)
+        is_over = terminated or truncated
+    return float(np.cumsum(rewards)[-1]), len(rewards), seen.tolist()
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize("environment_id", ["Swimmer-v5", "Hopper-v5", "Hopper-v4", "Walker2d-v5"])
+@pytest.mark.parametrize("options", [*OPTIONS.items(), *LEFT_TO_GYMNASIUM.items()], ids=str)
+def test_an_option_of_the_environment_is_respected(
+    environment_id: str, options: tuple, is_compiled: bool
+) -> None:
+    option, value = options
+    entry = gymnasium.spec(environment_id).entry_point
+    known = inspect.signature(gymnasium.envs.registration.load_env_creator(entry)).parameters
+    if option not in known and option not in ("max_episode_steps", "render_mode"):
+        pytest.skip(f"{environment_id} has no such option")
+    if value == -1 and environment_id.startswith("Swimmer"):
+        pytest.skip("it never falls")
+    task = make_control_task(environment_id, env_kwargs={option: value})
+    assert (task._lean_loop is not None) == (option in OPTIONS and value != -1)
+    for seed, scale in ((0, 0.02), (1, 1.0)):
+        policy = make_policy(task, scale, seed)
+        episode = task.run_episode(policy if is_compiled else Uncompiled(policy), seed)
+        expected = run_the_environment(environment_id, {option: value}, policy, seed)
+        assert (episode.return_, episode.steps) == expected[:2]
+        if task._lean_loop is not None:
+            assert task._lean_loop.observations[episode.steps - 1].tolist() == expected[2]
+
+
+@pytest.mark.parametrize("change", ["heavier", "another joint"])
+def test_another_body_in_its_place(change: str, tmp_path: Path) -> None:
+    """The loop reads everything from the model, but it must have the coordinates of a hopper."""
+    original = Path(gymnasium.__file__).parent / "envs/mujoco/assets/hopper.xml"
+    text = original.read_text()
+    if change == "heavier":
+        changed = text.replace('<geom conaffinity="1"', '<geom density="1500" conaffinity="1"', 1)
+    else:
+        changed = text.replace("</worldbody>", HINGED_BALL + "</worldbody>")
+    assert changed != text
+    path = tmp_path / "mine.xml"
+    path.write_text(changed)
+    options = {"xml_file": str(path)}
+    task = make_control_task("Hopper-v5", env_kwargs=options)
+    assert (task._lean_loop is not None) == (change == "heavier")
+    policy = make_policy(task, 0.5, 0)
+    episode = task.run_episode(policy, 0)
+    assert (episode.return_, episode.steps) == run_the_environment("Hopper-v5", options, policy, 0)[
+        :2
+    ]
+
+
+HINGED_BALL = """
+<body name="ball" pos="3 0 3"><joint name="swing" type="hinge" axis="0 1 0" pos="0 0 1"
+limited="false"/>
+<geom name="ball" type="sphere" size="0.1"/></body>
+"""
 
 
 class Uncompiled:
