@@ -169,13 +169,13 @@ class Perceptrons:
     ) -> None:
         flat, x, offset = exactly(flat), exactly(inputs), 0
         x = Bounded(*(part.expand(len(flat.value), -1, -1) for part in (x.value, x.error)))
-        self.inputs, self.weights, self.slopes = [], [], []
+        self.inputs, self.weights, self.biases, self.slopes = [], [], [], []
         for width, outputs in layer_sizes:
             end = offset + width * outputs
             self.inputs.append(x)
             self.weights.append(flat[:, offset:end].reshape(-1, outputs, width))
-            bias = flat[:, None, end : end + outputs]
-            self.outputs = contract("bki,boi->bko", x, self.weights[-1], plus=bias)
+            self.biases.append(flat[:, None, end : end + outputs])
+            self.outputs = contract("bki,boi->bko", x, self.weights[-1], plus=self.biases[-1])
             offset = end + outputs
             if activation == "tanh":
                 x = self.outputs.tanh()
@@ -187,14 +187,28 @@ class Perceptrons:
     def go_back(self, gradient: Bounded | Tensor) -> tuple[Bounded, Bounded]:
         """From the gradient of the outputs to that of the parameters [B, P], and of the inputs,
         summed over the networks [K, D]."""
-        gradient, pieces = exactly(gradient), []
+        gradient, pieces, self.gradients = exactly(gradient), [], []
         for number in reversed(range(len(self.weights))):
+            self.gradients.insert(0, gradient)
             of_weights = contract("bko,bki->boi", gradient, self.inputs[number])
             pieces += [gradient.sum(1), of_weights.reshape(len(of_weights.value), -1)]
             if number > 0:
                 below = contract("bko,boi->bki", gradient, self.weights[number])
                 gradient = below * self.slopes[number - 1]
         return concatenate(pieces[::-1]), contract("bko,boi->ki", gradient, self.weights[0])
+
+    def find_largest_sum(self) -> float:
+        """Of absolute values, both ways: below 2²⁴, sums of integers are exact in any order."""
+        largest = 0.0
+        for layer in zip(self.inputs, self.weights, self.biases, self.gradients, strict=True):
+            x, weights, bias, gradient = (part.value.abs() for part in layer)
+            for sums in (
+                torch.einsum("bki,boi->bko", x, weights) + bias,
+                torch.einsum("bko,bki->boi", gradient, x.clamp(min=1)),  # and of the bias
+                torch.einsum("bko,boi->ki", gradient, weights),
+            ):
+                largest = max(largest, float(sums.max()))
+        return largest
 
 
 class Squashed:

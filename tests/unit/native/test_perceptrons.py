@@ -18,8 +18,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from litmus.native.library import MOST_LANES, Library, find_library
-from litmus.native.perceptrons import MlpShape, evaluate_population
+from litmus.native.perceptrons import evaluate_population
 from litmus.policies.mlp_population import evaluate_perceptrons, evaluate_under_autograd
+from litmus.policies.rows import MlpShape
 
 pytestmark = pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
 
@@ -86,13 +87,6 @@ def bound(shape: MlpShape, flat: torch.Tensor, states: torch.Tensor):
 def assert_all_within(found, expected) -> None:
     for one, other in zip(found, expected, strict=True):
         assert_within(one, other)
-
-
-def find_largest_sum(shape: MlpShape, flat: torch.Tensor, states: torch.Tensor) -> float:
-    """Of absolute values, anywhere in a relu network or on the way back."""
-    networks = Perceptrons(shape.layer_sizes, "relu", flat.abs(), states.abs())
-    gradients = networks.go_back(make_slopes(networks.outputs.value).abs())
-    return max(float(one.value.max()) for one in (*networks.inputs, networks.outputs, *gradients))
 
 
 WIDTHS = st.lists(st.integers(1, 40), min_size=2, max_size=5)
@@ -162,12 +156,14 @@ def test_where_nothing_is_rounded_every_number_is_exact(
 ) -> None:
     """Integers below 2²⁴, whatever the order of a sum: one number left out anywhere is seen."""
     shape = MlpShape(tuple(pairwise(widths)), "relu")
-    flat, asked = sample_integers(shape, policies, states, seed)
-    assume(find_largest_sum(shape, flat, asked) < 2**24)
+    case = sample_integers(shape, policies, states, seed)
+    networks = Perceptrons(shape.layer_sizes, "relu", *case)
+    gradients = networks.go_back(make_slopes(networks.outputs.value))
+    assume(networks.find_largest_sum() < 2**24)
     with kernels_of(lanes):
-        found = learn(evaluate_population, shape, flat, asked)
-    expected = learn(evaluate_under_autograd, shape, flat.double(), asked.double())
-    assert all(map(torch.equal, (one.double() for one in found), expected))
+        found = learn(evaluate_population, shape, *case)
+    for one, other in zip(found, (networks.outputs, *gradients), strict=True):
+        assert torch.equal(one.double(), other.value)
 
 
 @contextlib.contextmanager

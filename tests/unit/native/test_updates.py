@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import torch
-from litmus.algorithms.updates import Learner, TorchUpdates
+from error_bounds import (
+    Bounded,
+    Perceptrons,
+    Squashed,
+    assert_within,
+    concatenate,
+    exactly,
+    exceeds,
+    rounded,
+)
 
 from litmus.algorithms.buffer import Buffer
+from litmus.algorithms.pssvf import Learner
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
 from litmus.native.library import MOST_LANES, find_library
-from litmus.native.updates import compile_updates
+from litmus.native.updates import CompiledUpdates, compile_updates
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.population import flatten
@@ -43,11 +55,15 @@ CASES = {
     "linear": Case((), SCALED, 1, (4, 4), 1),
     "relu": Case((33,), UNIT, 50, (64,), 40, "relu"),
 }
+INTEGER_CASES = {
+    "integers": Case((9, 7), SCALED, 5, (9,), 4, "relu"),
+    "integers, as wide as the paper's": Case((256, 256), UNIT, 200, (256, 256), 16, "relu"),
+}
 
 
 def make_learner(case: str, seed: int = 0) -> Learner:
     """A buffer of 64 policies, an evaluator and a θ; the same each time."""
-    chosen = CASES[case]
+    chosen = {**CASES, **INTEGER_CASES}[case]
     torch.manual_seed(seed)
     action_head = ActionHead("deterministic", chosen.actions)
     architecture = MlpArchitecture((4,), action_head, chosen.hidden, chosen.activation)
@@ -60,7 +76,21 @@ def make_learner(case: str, seed: int = 0) -> Learner:
         torch.optim.Adam([theta], lr=1e-3, fused=True),
         torch.optim.Adam(evaluator.parameters(), lr=1e-3, fused=True),
     )
-    return Learner(architecture, theta, evaluator, *optimizers, buffer)
+    return Learner(architecture, theta, evaluator, *optimizers, buffer, policy_updates=5)
+
+
+def compile_for(learner: Learner) -> CompiledUpdates:
+    compiled = compile_updates(learner, batch_size=64, count_threads=one_thread)
+    assert compiled is not None
+    return compiled
+
+
+def one_thread(steps: int) -> int:
+    return 1
+
+
+def as_it_is(learner: Learner) -> Learner:
+    return learner
 
 
 def take_steps(updates, batch_size: int, steps: int = 12) -> list[float]:
@@ -72,29 +102,182 @@ def take_steps(updates, batch_size: int, steps: int = 12) -> list[float]:
     return results
 
 
-@needs_kernels
+class Step(NamedTuple):
+    """What a step gives, flat: the loss or the value, parameters and both of Adam's moments."""
+
+    result: Bounded | torch.Tensor
+    params: Bounded | torch.Tensor
+    means: Bounded | torch.Tensor
+    squares: Bounded | torch.Tensor
+
+
+def take_one(step: str, updates, slots: torch.Tensor) -> Step:
+    learner = updates.learner
+    optimizer = learner.evaluator_optimizer if step == "fit" else learner.theta_optimizer
+    result = updates.fit(slots) if step == "fit" else updates.climb()
+    params = optimizer.param_groups[0]["params"]
+    moments = ([optimizer.state[one][name] for one in params] for name in ("exp_avg", "exp_avg_sq"))
+    return Step(result, *map(flatten_all, (params, *moments)))
+
+
+def flatten_all(tensors) -> torch.Tensor:
+    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+
+
+class Learned:
+    """The value or the loss of a learner as it is now, and its gradient, with their bounds."""
+
+    def __init__(self, step: str, learner: Learner, slots: torch.Tensor) -> None:
+        evaluator, architecture = learner.evaluator, learner.architecture
+        batch = learner.buffer.select(slots)
+        rows = torch.stack([*batch.rows]) if step == "fit" else learner.theta.detach()[None]
+        self.policies = Perceptrons(
+            architecture.layer_sizes, architecture.activation, rows, evaluator.probing_states
+        )
+        squashed = Squashed(architecture.head, self.policies.outputs)
+        sizes = squashed.actions.value.shape  # [B, K, A]
+        self.head = Perceptrons(
+            tuple(pairwise((sizes[1] * sizes[2], *evaluator.hidden, 1))),
+            "relu",
+            flatten_all(evaluator.head.parameters())[None],
+            squashed.actions.reshape(sizes[0], -1),
+        )
+        values = self.head.outputs.reshape(-1)  # [B]
+        if step == "fit":
+            errors = values - exactly(batch.returns)
+            self.result = (errors * errors * exactly(batch.weights)).sum(0)
+            slopes = errors * exactly(batch.weights) * 2.0
+        else:
+            self.result, slopes = values[0], exactly(torch.ones(1))
+        of_head, of_actions = self.head.go_back(slopes.reshape(1, -1, 1))
+        of_outputs = squashed.go_back(of_actions.reshape(*sizes))
+        of_policies, of_states = self.policies.go_back(of_outputs)
+        if step == "fit":
+            self.gradient = concatenate([of_states.reshape(-1), of_head[0]])
+            self.optimizer = learner.evaluator_optimizer
+        else:
+            self.gradient, self.optimizer = -of_policies[0], learner.theta_optimizer
+
+
+def expect(step: str, learner: Learner, slots: torch.Tensor) -> Step:
+    """The step from where the learner is now, with how far float32 may be from it."""
+    learned = Learned(step, learner, slots)
+    return Step(learned.result, *expect_adam(learned.optimizer, learned.gradient))
+
+
+def expect_adam(optimizer: torch.optim.Adam, gradient: Bounded) -> tuple[Bounded, Bounded, Bounded]:
+    (group,) = optimizer.param_groups
+    mean_decay, square_decay = group["betas"]
+    states = [optimizer.state[one] for one in group["params"]]
+    step = 1 + (float(states[0]["step"]) if states[0] else 0)
+    before = [
+        exactly(flatten_all(state[name] for state in states) if states[0] else torch.zeros(()))
+        for name in ("exp_avg", "exp_avg_sq")
+    ]
+    one = exactly(1.0)
+    means = before[0] * rounded(mean_decay) + gradient * (one - rounded(mean_decay))
+    squares = before[1] * rounded(square_decay)
+    squares = squares + gradient * gradient * (one - rounded(square_decay))
+    sizes = squares.sqrt() * rounded((1 - square_decay**step) ** -0.5) + rounded(group["eps"])
+    change = means * rounded(group["lr"] / (1 - mean_decay**step)) / sizes
+    return exactly(flatten_all(group["params"])) - change, means, squares
+
+
+def prepare(case: str, steps: int) -> tuple[Learner, torch.Tensor]:
+    """A learner that has taken some steps, and the next batch."""
+    learner, batch = make_learner(case), CASES[case].batch
+    take_steps(learner, batch, steps)
+    return learner, torch.from_numpy(np.random.default_rng(9).integers(64, size=batch))
+
+
+@pytest.mark.parametrize("make", [as_it_is, pytest.param(compile_for, marks=needs_kernels)])
+@pytest.mark.parametrize("step", ["fit", "climb"])
+@pytest.mark.parametrize("before", [0, 3])
 @pytest.mark.parametrize("case", CASES)
-def test_compiled_steps_are_those_of_torch(case: str) -> None:
-    batch = CASES[case].batch
-    by_torch, by_kernels = make_learner(case), make_learner(case)
-    expected = take_steps(TorchUpdates(by_torch), batch)
-    compiled = compile_updates(by_kernels, batch)
-    assert compiled is not None
-    np.testing.assert_allclose(take_steps(compiled, batch), expected, rtol=1e-3, atol=1e-4)
-    for one, other in zip(
-        (by_kernels.theta, *by_kernels.evaluator.parameters()),
-        (by_torch.theta, *by_torch.evaluator.parameters()),
-        strict=True,
-    ):
-        torch.testing.assert_close(one, other, rtol=1e-3, atol=2e-4)
-    assert_same_adam(by_kernels.theta_optimizer, by_torch.theta_optimizer)
-    assert_same_adam(by_kernels.evaluator_optimizer, by_torch.evaluator_optimizer)
+def test_a_step_is_what_the_formulas_say(case: str, before: int, step: str, make) -> None:
+    """One at a time: Adam goes by the sign of a gradient, and after a few steps the smallest
+    rounding error of a gradient near zero has become a step in the other direction."""
+    learner, slots = prepare(case, before)
+    expected = expect(step, learner, slots)
+    for found, bound in zip(take_one(step, make(learner), slots), expected, strict=True):
+        assert_within(found, bound)
 
 
-def assert_same_adam(one: torch.optim.Adam, other: torch.optim.Adam) -> None:
-    for values, expected in zip(one.state.values(), other.state.values(), strict=True):
-        assert values["step"] == expected["step"]
-        torch.testing.assert_close(values["exp_avg"], expected["exp_avg"], rtol=1e-2, atol=1e-4)
+def make_integer_learner(case: str) -> Learner:
+    """Integers everywhere, and raw outputs that are multiples of 32: an action is its range's
+    middle or one of its ends, as exactly as tanh is 0 or ±1. In every other probing state it is
+    the middle, where there is a slope. A few of each unit's weights are not zero, so that sums
+    stay small."""
+    learner = make_learner(case)
+    generator = torch.Generator().manual_seed(0)
+    evaluator, architecture = learner.evaluator, learner.architecture
+
+    def draw(*sizes: int) -> torch.Tensor:
+        few = 64 if sizes[0] == 1 else 16  # of the one unit that gives the value
+        kept = torch.rand(sizes, generator=generator) < few / sizes[-1]
+        return kept * torch.randint(-1, 2, sizes, generator=generator).float()
+
+    def draw_policy() -> torch.Tensor:
+        sizes, outputs = architecture.layer_sizes, architecture.head.size
+        layers = [(draw(o, i), draw(o)) for i, o in sizes]
+        flat = flatten_all([*chain(*layers[:-1]), 32 * layers[-1][0], torch.zeros(outputs)])
+        middle = evaluator.probing_states[:1]
+        flat[-outputs:] = -Perceptrons(sizes, "relu", flat[None], middle).outputs.value[0, 0]
+        return flat
+
+    with torch.no_grad():
+        for parameter in evaluator.parameters():
+            parameter.copy_(draw(*parameter.shape))
+        evaluator.probing_states[::2] = evaluator.probing_states[0]
+        learner.theta.copy_(draw_policy())
+    policies = np.stack([draw_policy().numpy() for _ in range(64)])
+    learner.buffer.add(policies, [float(number % 9) for number in range(64)])
+    return learner
+
+
+@pytest.mark.parametrize("make", [as_it_is, pytest.param(compile_for, marks=needs_kernels)])
+@pytest.mark.parametrize("step", ["fit", "climb"])
+@pytest.mark.parametrize("case", INTEGER_CASES)
+def test_where_nothing_is_rounded_the_gradient_of_a_step_is_exact(
+    case: str, step: str, make
+) -> None:
+    """The bounds grow with every layer: at the paper's size they would let faults pass."""
+    batch = INTEGER_CASES[case].batch
+    learner, slots = make_integer_learner(case), torch.arange(0, 64, 64 // batch)
+    learned = Learned(step, learner, slots)
+    finest = 1 / (4 * batch)  # all numbers are multiples of it: actions of 1/2, weights of 1/B
+    for network in (learned.policies, learned.head):
+        assert network.find_largest_sum() / finest < 2**24
+    expected = expect_adam(learned.optimizer, exactly(learned.gradient.value))
+    found = take_one(step, make(learner), slots)
+    assert float(found.result) == float(learned.result.value)
+    assert (learned.gradient.value != 0).double().mean() > 0.01
+    for one, other in zip(found[1:], expected, strict=True):
+        assert_within(one, other)
+
+
+@pytest.mark.parametrize("step", ["fit", "climb"])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "fault", ["another rate", "another decay", "wrong direction", "skipped bias"]
+)
+def test_a_step_with_a_fault_is_seen(case: str, step: str, fault: str) -> None:
+    """The bounds are not so wide that anything would pass."""
+    learner, slots = prepare(case, 3)
+    expected = expect(step, learner, slots)
+    for optimizer in (learner.theta_optimizer, learner.evaluator_optimizer):
+        (group,) = optimizer.param_groups
+        if fault == "another rate":
+            group["lr"] *= 1.5
+        elif fault == "another decay":
+            group["betas"] = (0.9, 0.998)
+        elif fault == "wrong direction":
+            group["maximize"] = True
+    if fault == "skipped bias":
+        with torch.no_grad():
+            learner.evaluator.head[-1].bias.zero_()
+    found = take_one(step, learner, slots)
+    assert any(bool(exceeds(*pair).any()) for pair in zip(found, expected, strict=True))
 
 
 @needs_kernels
@@ -104,7 +287,7 @@ def test_every_instruction_set_gives_the_same_steps() -> None:
     for lanes in (8, 16):
         if library.choose_kernels(lanes) == lanes:
             learner = make_learner("small")
-            compiled = compile_updates(learner, CASES["small"].batch)
+            compiled = compile_updates(learner, CASES["small"].batch, count_threads=one_thread)
             losses = take_steps(compiled, CASES["small"].batch)
             results.append((losses, learner.theta, *learner.evaluator.parameters()))
     library.choose_kernels(MOST_LANES)
@@ -117,7 +300,7 @@ def test_every_instruction_set_gives_the_same_steps() -> None:
 def test_steps_go_on_from_a_state_that_was_loaded() -> None:
     """`prepare` finds the tensors that `load_state_dict` put in the place of the old ones."""
     learner = make_learner("small")
-    compiled = compile_updates(learner, CASES["small"].batch)
+    compiled = compile_updates(learner, CASES["small"].batch, count_threads=one_thread)
     take_steps(compiled, CASES["small"].batch, steps=3)
     theta, evaluator = learner.theta, learner.evaluator
     optimizers = (learner.theta_optimizer, learner.evaluator_optimizer)
@@ -130,7 +313,7 @@ def test_steps_go_on_from_a_state_that_was_loaded() -> None:
     evaluator.load_state_dict(saved[1])
     for optimizer, state in zip(optimizers, saved[2:], strict=True):
         optimizer.load_state_dict(state)
-    compiled.prepare(threads=1)
+    compiled.begin_round(steps=0)
     assert take_steps(compiled, CASES["small"].batch, steps=3) == expected
 
 
@@ -142,7 +325,10 @@ def test_what_the_kernels_are_not_made_for_is_left_to_torch() -> None:
         {"architecture": MlpArchitecture((4,), ActionHead("gaussian", SCALED), (7, 5))},
         {"evaluator": FlatEvaluator((4,), learner.architecture.num_params, (9,))},
     ):
-        assert compile_updates(replace(learner, **other), batch_size=4) is None
+        assert (
+            compile_updates(replace(learner, **other), batch_size=4, count_threads=one_thread)
+            is None
+        )
 
 
 def test_a_saturated_policy_stands_still() -> None:
@@ -151,7 +337,7 @@ def test_a_saturated_policy_stands_still() -> None:
     with torch.no_grad():
         learner.theta[-3:] = 50.0  # the biases of the actions
     before = learner.theta.detach().clone()
-    updates = compile_updates(learner, batch_size=5) or TorchUpdates(learner)
+    updates = compile_updates(learner, batch_size=5, count_threads=one_thread) or learner
     for _ in range(5):
         updates.climb()
     assert torch.equal(learner.theta.detach(), before)
