@@ -97,7 +97,7 @@ class Updates:
         noise = generator.standard_normal((policies, len(flat)), dtype=np.float32)
         self.algorithm.buffer.add(flat + 0.05 * noise, generator.random(policies).tolist())
         # Sixteen different policies: the full work of a batch.
-        self.slots = list(range(self.config.batch_size))
+        self.slots = torch.arange(self.config.batch_size)
         assert isinstance(self.algorithm.updates, CompiledUpdates)
         self.updates = self.algorithm.updates
         self.updates.begin_round(steps=0)

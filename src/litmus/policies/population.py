@@ -58,7 +58,7 @@ class FlatPopulation:
 
     def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
         if self.normalizer is not None:
-            states = self.normalizer.normalize(states)
+            states = self.normalizer.normalize(states).to(self.rows[0].dtype)
         actions = self.architecture.population_actions(self.rows, states)
         if actions is None:
             return evaluate_modules(self.architecture, self.flat_params, states)

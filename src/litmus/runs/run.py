@@ -68,7 +68,7 @@ class Run(RunDirectory):
         from litmus.evaluators.base import load_evaluator
         from litmus.runs.restore import restore_evaluator
 
-        if self._has_results and self.evaluator_path.is_file():
+        if self._has_results and self.has_evaluator:
             return load_evaluator(self.evaluator_path)
         return restore_evaluator(self)
 

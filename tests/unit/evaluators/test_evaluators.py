@@ -15,7 +15,7 @@ from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
-from litmus.policies.population import FlatPopulation
+from litmus.policies.population import FlatPopulation, MixedPopulation
 from litmus.tasks.base import ContinuousActions
 
 HEAD = ActionHead("deterministic", ContinuousActions((-1.0, -1.0), (1.0, 1.0)))
@@ -108,8 +108,94 @@ def test_a_fingerprint_evaluator_refuses_a_policy_of_another_task() -> None:
     head = ActionHead("deterministic", ContinuousActions((-1.0,), (1.0,)))
     stranger = MlpArchitecture((9,), head, hidden=(4,))
     policy = Policy(stranger, torch.zeros(stranger.num_params), Normalizer.identity((9,)))
-    with pytest.raises(BadInput, match="action parameters"):
+    with pytest.raises(BadInput, match=r"states of shape \(9,\), not \(3,\)"):
         make("fingerprint").score(policy)
+
+
+def make_module(dtype: torch.dtype = torch.float32) -> torch.nn.Module:
+    torch.manual_seed(2)
+    layers = torch.nn.Linear(3, 7), torch.nn.ReLU(), torch.nn.Linear(7, 2), torch.nn.Tanh()
+    return torch.nn.Sequential(*layers).to(dtype)
+
+
+def test_any_module_or_function_of_raw_observations_can_be_judged() -> None:
+    evaluator, module = make("fingerprint"), make_module()
+    evaluator.set_normalizer(Normalizer(np.array([1.0, -2.0, 3.0]), np.array([0.5, 2.0, 10.0])))
+    with torch.no_grad():
+        raw = evaluator.probing_states * evaluator.std + evaluator.mean
+        expected = evaluator.head(module(raw.float()).reshape(1, -1)).item()
+    for policy in (
+        module,
+        lambda states: module(states),
+        lambda states: module(states).detach().numpy(),
+        make_module(torch.float64),
+    ):
+        assert evaluator.score(policy) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_policy_that_does_nothing_is_judged_by_doing_nothing() -> None:
+    evaluator = make("fingerprint")
+    expected = evaluator.head(torch.zeros(1, 8)).item()
+    assert evaluator.score(lambda states: np.zeros((len(states), 2))) == pytest.approx(expected)
+
+
+def test_policies_of_mixed_kinds_are_judged_together() -> None:
+    evaluator, module, flat = make("fingerprint"), make_module(), make_population(1).flat_params[0]
+    normalizer = Normalizer(np.arange(3.0), np.arange(1.0, 4.0))
+    policy = Policy(MLP, flat.detach(), normalizer)
+    estimate = evaluator.predict([policy, module, policy])
+    alone = [evaluator.score(one) for one in (policy, module, policy)]
+    assert estimate.mean.tolist() == pytest.approx(alone)
+    assert (estimate.low, estimate.high, estimate.familiarity) == (None, None, None)
+
+
+def test_a_mixed_population_learns_and_teaches() -> None:
+    """Gradients reach the probing states and the parameters of the policies."""
+    evaluator, module = make("fingerprint"), make_module()
+    evaluator.value(MixedPopulation([module, module])).sum().backward()
+    assert evaluator.probing_states.grad.abs().sum() > 0
+    assert all(parameter.grad.abs().sum() > 0 for parameter in module.parameters())
+
+
+def test_rows_with_a_normaliser_are_what_their_policies_are() -> None:
+    evaluator, flat = make("fingerprint"), make_population(3).flat_params.detach()
+    evaluator.set_normalizer(Normalizer(np.array([0.5, 0.0, 1.0]), np.array([2.0, 3.0, 1.5])))
+    normalizer = Normalizer(np.arange(3.0), np.arange(1.0, 4.0))
+    together = evaluator.value(FlatPopulation(MLP, flat, normalizer))
+    policies = MixedPopulation([Policy(MLP, row, normalizer) for row in flat])
+    torch.testing.assert_close(together, evaluator.value(policies))
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        (lambda states: states[:, :1], "2 action parameters, and the policy has 1"),
+        (lambda states: states[0], r"must give action parameters \[4, A\]"),
+        (lambda states: states[:2], r"must give action parameters \[4, A\]"),
+        (lambda states: states[:, :2] / 0, "not all finite"),
+        (lambda states: states[:, :2].long(), "must give action parameters"),
+        (lambda states: "left", "cannot be asked"),
+        (lambda states: 1 / 0, "ZeroDivisionError"),
+        (torch.nn.Linear(5, 2), "cannot be asked"),
+    ],
+)
+def test_what_cannot_be_judged_is_said_in_one_line(policy, words: str) -> None:
+    with pytest.raises(BadInput, match=words) as caught:
+        make("fingerprint").score(policy)
+    assert "\n" not in str(caught.value)
+
+
+def test_policies_with_different_actions_cannot_be_one_population() -> None:
+    policies = [lambda states: states[:, :1], lambda states: states[:, :2]]
+    with pytest.raises(BadInput, match=r"different numbers of action parameters: \[1, 2\]"):
+        make("fingerprint").predict(policies)
+
+
+def test_only_a_fingerprint_evaluator_judges_functions() -> None:
+    with pytest.raises(BadInput, match="weights"):
+        make("flat").score(make_module())
+    with pytest.raises(BadInput, match="weights"):
+        make("flat").value(MixedPopulation([make_module()]))
 
 
 def test_probing_states_start_within_their_range() -> None:

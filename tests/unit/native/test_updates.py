@@ -112,9 +112,9 @@ class Step(NamedTuple):
 
 
 def take_one(step: str, updates, slots: torch.Tensor) -> Step:
-    learner = updates.learner
+    learner = updates if isinstance(updates, Learner) else updates.learner
     optimizer = learner.evaluator_optimizer if step == "fit" else learner.theta_optimizer
-    result = updates.fit(slots) if step == "fit" else updates.climb()
+    result = torch.as_tensor(updates.fit(slots) if step == "fit" else updates.climb())
     params = optimizer.param_groups[0]["params"]
     moments = ([optimizer.state[one][name] for one in params] for name in ("exp_avg", "exp_avg_sq"))
     return Step(result, *map(flatten_all, (params, *moments)))
@@ -325,10 +325,8 @@ def test_what_the_kernels_are_not_made_for_is_left_to_torch() -> None:
         {"architecture": MlpArchitecture((4,), ActionHead("gaussian", SCALED), (7, 5))},
         {"evaluator": FlatEvaluator((4,), learner.architecture.num_params, (9,))},
     ):
-        assert (
-            compile_updates(replace(learner, **other), batch_size=4, count_threads=one_thread)
-            is None
-        )
+        changed = replace(learner, **other)
+        assert compile_updates(changed, batch_size=4, count_threads=one_thread) is None
 
 
 def test_a_saturated_policy_stands_still() -> None:

@@ -92,12 +92,12 @@ def test_gradients_of_the_fast_path_equal_those_through_any_module(
         assert general.abs().sum() > 0
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("head", HEADS)
 def make_in_numpy(architecture: MlpArchitecture, flat: np.ndarray) -> NumpyMlp:
     return NumpyMlp(len(architecture.state_shape), architecture.shape, architecture.head, flat)
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("make_forward", [MlpArchitecture.make_numpy_forward, make_in_numpy])
 def test_the_workers_pass_equals_the_torch_module(head: str, shape: str, make_forward) -> None:
     """The compiled one, where there is one, and numpy's."""
