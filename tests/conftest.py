@@ -13,7 +13,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # `toys`, here and in the rollout workers
 
-from harness import DEADLINE, make_environment
+from harness import DEADLINE, Hold, make_environment
 
 # The same examples every time, so that no run fails by chance; `make search` looks further.
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
@@ -26,6 +26,11 @@ settings.load_profile("ci")
 @pytest.fixture(autouse=True)
 def _stay_out_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def hold(tmp_path: Path) -> Hold:
+    return Hold(tmp_path)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ Environment variables reach the workers too, and switch the misbehaving toys on.
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -221,11 +222,24 @@ class Walk(gymnasium.Env[Any, Any]):
 
 
 class SlowWalk(Walk):
-    """Takes a little time, so that a test can act while a run is under way."""
+    """Takes a little time, so that a test can act while a run is under way, and stands still while
+    the file that LITMUS_TOY_HOLD names says so (`harness.Hold`)."""
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         time.sleep(0.003)
+        trainer = os.getppid()
+        while is_held() and os.getppid() == trainer:
+            time.sleep(0.002)
         return super().step(action)
+
+
+def is_held() -> bool:
+    try:
+        order = json.loads(Path(os.environ["LITMUS_TOY_HOLD"]).read_text())
+        lines = Path(order["metrics"]).read_bytes().count(b"\n") if order["metrics"] else 0
+    except (KeyError, FileNotFoundError):
+        return False
+    return bool(lines >= order["lines"])
 
 
 class MatrixWalk(Walk):

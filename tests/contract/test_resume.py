@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from harness import (
     DEADLINE,
+    Hold,
     assert_one_line,
     assert_same_result,
     count_lines,
@@ -47,11 +48,12 @@ SLOW: dict[str, Any] = {
     "checkpoint_seconds": 0.08,
     "workers": 1,
 }
-"""About a second: time enough to be killed in, several rounds between checkpoints."""
+"""About a second, with several rounds between checkpoints."""
 
 
-def start_training(start: Start, **options: Any) -> subprocess.Popen[str]:
-    return start("train", "pssvf", "--out", "run", *to_arguments(tiny("pssvf", **options)))
+def start_training(start: Start, hold: Hold, **options: Any) -> subprocess.Popen[str]:
+    arguments = to_arguments(tiny("pssvf", **options))
+    return start("train", "pssvf", "--out", "run", *arguments, env=hold.environment)
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +80,7 @@ def test_a_run_killed_at_any_moment_and_resumed_ends_as_if_nothing_had_happened(
     round_size: int,
     kills: int,
     tmp_path: Path,
+    hold: Hold,
     litmus_process: Start,
     uninterrupted: Callable[..., Path],
 ) -> None:
@@ -87,14 +90,16 @@ def test_a_run_killed_at_any_moment_and_resumed_ends_as_if_nothing_had_happened(
     # An episode is four steps; with the evaluations there are a few more lines than rounds.
     rounds = SLOW["steps"] // 4 // round_size
     moments = sorted(random.Random(f"{overlap} {round_size}").sample(range(1, rounds), kills))
-    process = start_training(litmus_process, **options)
     for moment in moments:
+        hold.hold(metrics, moment)
+        if moment == moments[0]:
+            process = start_training(litmus_process, hold, **options)
+        else:
+            process = litmus_process("resume", "run", env=hold.environment)
         wait_until(lambda m=moment: count_lines(metrics) >= m, process)
         process.send_signal(signal.SIGKILL)
         process.wait(DEADLINE)
         assert litmus.Run(tmp_path / "run").status == "unfinished"
-        if moment != moments[-1]:
-            process = litmus_process("resume", "run")
     litmus.resume(tmp_path / "run", workers=0, quiet=True)
     assert_same_result(uninterrupted(**options), tmp_path / "run")
 
@@ -333,11 +338,14 @@ def test_a_checkpoint_of_another_version_is_bad_input(tmp_path: Path, monkeypatc
 
 
 def test_ctrl_c_checkpoints_prints_the_resume_command_and_exits_130(
-    tmp_path: Path, litmus_process: Start, uninterrupted: Callable[..., Path]
+    tmp_path: Path, hold: Hold, litmus_process: Start, uninterrupted: Callable[..., Path]
 ) -> None:
-    process = start_training(litmus_process, **{**SLOW, "workers": 2})
-    wait_until(lambda: count_lines(tmp_path / "run" / "metrics.jsonl") >= 4, process)
+    metrics = tmp_path / "run" / "metrics.jsonl"
+    hold.hold(metrics, 4)
+    process = start_training(litmus_process, hold, **{**SLOW, "workers": 2})
+    wait_until(lambda: count_lines(metrics) >= 4, process)
     process.send_signal(signal.SIGINT)
+    hold.release()
     _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
     assert "litmus resume run" in err
@@ -350,16 +358,19 @@ def test_ctrl_c_checkpoints_prints_the_resume_command_and_exits_130(
 
 @pytest.mark.parametrize("moment", ["config.json", "checkpoints/round-00000000.sha256"])
 def test_ctrl_c_in_a_terminal_while_it_starts_is_as_calm(
-    moment: str, tmp_path: Path, litmus_process: Start
+    moment: str, tmp_path: Path, hold: Hold, litmus_process: Start
 ) -> None:
     """A terminal sends Ctrl-C to the whole group: to workers that are only starting as well."""
+    hold.hold()
     process = litmus_process(
         *("train", "pssvf", "--out", "run"),
         *to_arguments(tiny("pssvf", **{**SLOW, "workers": 2})),
+        env=hold.environment,
         start_new_session=True,
     )
     wait_until((tmp_path / "run" / moment).exists, process)
     os.killpg(process.pid, signal.SIGINT)
+    hold.release()
     _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
     assert "litmus resume run" in err
@@ -368,14 +379,16 @@ def test_ctrl_c_in_a_terminal_while_it_starts_is_as_calm(
 
 
 def test_two_processes_never_work_on_one_run(
-    tmp_path: Path, litmus_process: Start, uninterrupted: Callable[..., Path], capsys
+    tmp_path: Path, hold: Hold, litmus_process: Start, uninterrupted: Callable[..., Path], capsys
 ) -> None:
-    process = start_training(litmus_process, **SLOW)
+    hold.hold(tmp_path / "run" / "metrics.jsonl", 1)
+    process = start_training(litmus_process, hold, **SLOW)
     wait_until(lambda: count_lines(tmp_path / "run" / "metrics.jsonl") >= 1, process)
     before = (tmp_path / "run" / "config.json").read_bytes()
     assert main(["resume", str(tmp_path / "run"), "--steps", "5000", "--workers", "0"]) == 2
     assert_one_line(capsys.readouterr().err, "another process is working on")
     assert (tmp_path / "run" / "config.json").read_bytes() == before
+    hold.release()
     assert process.wait(DEADLINE) == 0
     assert_same_result(uninterrupted(**SLOW), tmp_path / "run")
 

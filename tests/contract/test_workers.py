@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import DEADLINE, assert_same_result, train_tiny, wait_until
+from harness import DEADLINE, Hold, assert_same_result, train_tiny, wait_until
 
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.board import CLAIMED
 from litmus.rollouts.make import make_collector
 from litmus.rollouts.pool import PoolCollector
 from litmus.rollouts.serial import SerialCollector
@@ -109,17 +110,21 @@ def test_closing_the_pool_ends_its_workers() -> None:
     assert all(process.poll() is not None for process in processes)
 
 
-def test_killed_workers_are_replaced_and_nothing_is_lost() -> None:
+def test_killed_workers_are_replaced_and_nothing_is_lost(hold: Hold, monkeypatch) -> None:
+    for name, value in hold.environment.items():
+        monkeypatch.setenv(name, value)
     setting = make_setting("toys:ToySlowWalk-v0")
     expected_of = SerialCollector(setting)
     pool = PoolCollector(setting, workers=2, capacity=20)
     try:
         for first in (0, 8, 16):
             request = make_request(setting, range(first, first + 8))
+            hold.hold()
             pending = pool.start(request)
-            wait_until(lambda: bool((pool.board.state == 2).any()))  # a job is under way
+            wait_until(lambda: bool((pool.board.state == CLAIMED).any()))
             for worker in pool.workers:
                 os.kill(worker.process.pid, signal.SIGKILL)
+            hold.release()
             assert describe(pending.result()) == describe(expected_of.start(request).result())
     finally:
         pool.close()
