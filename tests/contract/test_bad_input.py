@@ -185,7 +185,8 @@ def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     run = train_tiny(
         tmp_path / "run", seed=np.int64(3), noise=np.float32(0.5), hidden=[np.int32(4)]
     )
-    assert (run.config.seed, run.config.noise, run.config.hidden) == (3, 0.5, (4,))
+    assert (run.config.seed, run.config.noise) == (3, 0.5)
+    assert run.config.architecture_options["hidden"] == (4,)
 
 
 def test_a_failure_of_the_environment_is_one_line_and_exit_code_1(run_litmus) -> None:

@@ -280,7 +280,7 @@ def test_a_resumed_run_shares_out_as_many_cores_as_it_began_with(
     stopped: Path, whole: Path, monkeypatch
 ) -> None:
     """The number of threads decides the last bits of a sum."""
-    monkeypatch.setattr("litmus.algorithms.pssvf.count_cores", lambda: 64)
+    monkeypatch.setattr("litmus.training.trainer.count_cores", lambda: 64)
     chosen = []
     monkeypatch.setattr("torch.set_num_threads", chosen.append)
     litmus.resume(stopped, quiet=True)
@@ -351,7 +351,7 @@ def test_ctrl_c_checkpoints_prints_the_resume_command_and_exits_130(
     assert "litmus resume run" in err
     assert "Traceback" not in err
     newest = list_checkpoints(tmp_path / "run" / "checkpoints")[0]
-    assert checkpoint_module.read_checkpoint(newest).counters["rounds"] >= 3
+    assert checkpoint_module.read_checkpoint(newest).tree["counters"]["rounds"] >= 3
     litmus.resume(tmp_path / "run", workers=0, quiet=True)
     assert_same_result(uninterrupted(**SLOW), tmp_path / "run")
 
@@ -503,7 +503,7 @@ def test_a_run_that_became_unwritable_is_told_in_one_line(stopped: Path, monkeyp
     def refuse(*_: Any) -> Any:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr("litmus.training.trainer.write_provenance", refuse)
+    monkeypatch.setattr("litmus.runs.directory.RunDirectory.add_provenance", refuse)
     with pytest.raises(BadInput, match="Read-only"):
         litmus.resume(stopped, quiet=True)
 

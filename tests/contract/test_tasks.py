@@ -12,7 +12,6 @@ from harness import train_tiny
 import litmus
 from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead
-from litmus.policies.architecture import ARCHITECTURES
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
@@ -156,15 +155,6 @@ def test_a_class_or_function_of_ones_own(task: str, workers: int, tmp_path: Path
     assert len(measured.returns) == 3
     if task == "toys:TargetTask":
         assert max(measured.returns) <= 1.0
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_network_that_is_no_mlp(workers: int, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setitem(ARCHITECTURES, "toy-conv", "toys:ConvArchitecture")
-    options = {"task": "toys:PictureTask", "architecture": "toy-conv", "steps": 60}
-    run = train_tiny(tmp_path / "run", workers=workers, **options)
-    assert run.policy.architecture.name == "toy-conv"
-    assert np.isfinite(run.evaluator.score(run.policy))
 
 
 @pytest.mark.parametrize(

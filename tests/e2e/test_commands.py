@@ -69,7 +69,7 @@ def test_help_fits_80_columns_and_any_encoding(arguments: list[str], run_litmus)
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("what", ["tasks", "presets", "algorithms", "experiments"])
+@pytest.mark.parametrize("what", ["tasks", "presets", "algorithms", "architectures", "evaluators"])
 def test_lists_fit_80_columns(what: str, run_litmus) -> None:
     done = run_litmus("list", what)
     assert (done.returncode, done.stderr) == (0, "")
