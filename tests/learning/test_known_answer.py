@@ -31,9 +31,10 @@ OWN = {
     "pssvf": {"hidden": (8,), "policy_lr": 2e-3, "probing_states": 4},
     "vanilla-pssvf": {"hidden": (), "policy_lr": 2e-3},
 }
-SEEDS = [0, 1]
-"""Learning turns last bits, which differ between machines, into other runs. The thresholds below
-are such that seeds 0 to 29 all pass by far, with the compiled kernels and without."""
+SEEDS = [1, 4]
+"""Two whose first policies are far from the answer. Learning turns last bits, which differ between
+machines, into other runs, so the thresholds below are such that seeds 0 to 29 all pass by far, with
+the compiled kernels and without."""
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +76,7 @@ def test_an_untrained_policy_does_not_solve_it(algorithm: str, seed: int, traine
     run = trained(algorithm, seed)
     first = run.metrics[0]
     assert first["event"] == "round"
-    assert first["mean"] < 0.85
+    assert first["mean"] < 0.7
 
 
 @pytest.mark.parametrize("seed", SEEDS)
