@@ -18,6 +18,7 @@ from litmus.reports.report import build_report
 OWN: dict[str, dict[str, Any]] = {
     "task": {"task": "toys:TargetTask"},
     "environment": {"task": "toys:Walk", "env_kwargs": {"length": 6}},
+    "many at once": {"task": "toys:LabelsTask", "env_kwargs": {"factor": 0.5}},
     "architecture": {
         "task": "toys:PictureTask",
         "architecture": "toys:ConvArchitecture",

@@ -39,8 +39,9 @@ HELPS = [
 ]
 
 
-def test_help_answers_in_under_half_a_second_and_without_torch() -> None:
-    """Processor time, the best of three: a busy machine is not what is measured."""
+def test_help_answers_at_once_and_without_torch() -> None:
+    """Processor time, the best of three: a busy machine is not what is measured. It takes 0.1 s;
+    the limit is for a slow machine, and still less than torch takes to import."""
     code = (
         "import sys, time\n"
         "from litmus.cli import main\n"
@@ -58,7 +59,7 @@ def test_help_answers_in_under_half_a_second_and_without_torch() -> None:
         assert heavy == "[]"
         assert "train" in done.stdout
         times.append(float(seconds))
-    assert min(times) < 0.5
+    assert min(times) < 1
 
 
 @pytest.mark.parametrize("arguments", HELPS, ids=" ".join)
@@ -160,7 +161,7 @@ def test_a_script_without_a_main_guard_can_call_the_library(tmp_path: Path) -> N
 
 
 def test_on_a_terminal_there_is_a_bar_that_fits_and_ctrl_c_leaves_it_tidy(tmp_path: Path) -> None:
-    options = {"task": "toys:ToySlowWalk-v0", "steps": 10_000, "workers": 1}
+    options = {"task": "toys:ToySlowWalk-v0", "steps": 1_000_000, "workers": 1}
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
         [
@@ -176,7 +177,7 @@ def test_on_a_terminal_there_is_a_bar_that_fits_and_ctrl_c_leaves_it_tidy(tmp_pa
     )
     os.close(terminal)
     try:
-        shown = read_terminal_until(controller, b"/10,000")
+        shown = read_terminal_until(controller, b"/1,000,000")
         wait_until(lambda: count_lines(tmp_path / "run" / "metrics.jsonl") >= 2)
         os.killpg(process.pid, signal.SIGINT)
         shown += read_terminal_until(controller, b"litmus resume run")

@@ -35,11 +35,15 @@ def test_every_command_in_the_table_exists(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_every_link_leads_to_a_file() -> None:
-    for link in re.findall(r"\]\(([^)]+)\)", README):
+    links = re.findall(r"\]\(([^)]+)\)", README)
+    assert links
+    for link in links:
         assert link.startswith("https://") or (ROOT / link).is_file(), link
 
 
 def test_the_make_targets_it_names_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"^make ([a-z]+)", README, re.MULTILINE):
+    targets = re.findall(r"^make ([a-z]+)", README, re.MULTILINE)
+    assert targets
+    for target in targets:
         assert re.search(rf"^{target}:", makefile, re.MULTILINE), target

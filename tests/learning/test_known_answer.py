@@ -14,7 +14,7 @@ from litmus.seeding import perturb
 
 OPTIONS = {
     "task": "toys:TargetTask",
-    "steps": 240,
+    "steps": 480,
     "evaluator_hidden": (32,),
     "noise": 0.3,
     "policy_updates": 3,
@@ -28,9 +28,12 @@ OPTIONS = {
 }
 OWN = {
     "pssvf": {"hidden": (8,), "policy_lr": 2e-3, "probing_states": 4},
-    "vanilla-pssvf": {"hidden": (), "policy_lr": 5e-3},
+    "vanilla-pssvf": {"hidden": (), "policy_lr": 2e-3},
 }
-SEEDS = [0, 1]
+SEEDS = [1, 4]
+"""Two whose first policies are far from the answer. Learning turns last bits, which differ between
+machines, into other runs, so the thresholds below are such that seeds 0 to 29 all pass by far, with
+the compiled kernels and without."""
 
 
 @pytest.fixture(scope="module")
@@ -59,18 +62,18 @@ def test_the_action_that_pays_most_is_found(algorithm: str, seed: int, trained) 
     run = trained(algorithm, seed)
     with torch.no_grad():
         action = run.policy(torch.ones(1, 2)).item()
-    assert abs(action - TARGET) < 0.15
-    assert litmus.evaluate(run, episodes=50, workers=0).mean > 0.98
+    assert abs(action - TARGET) < 0.3
+    assert litmus.evaluate(run, episodes=50, workers=0).mean > 0.9
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("algorithm", sorted(OWN))
 def test_an_untrained_policy_does_not_solve_it(algorithm: str, seed: int, trained) -> None:
-    """Without this, the test above might not be able to fail."""
+    """Without this, the test above might not be able to fail. Nothing is learned before it."""
     run = trained(algorithm, seed)
     first = run.metrics[0]
     assert first["event"] == "round"
-    assert first["mean"] < 0.95
+    assert first["mean"] < 0.7
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -60,7 +60,7 @@ def test_only_the_newest_policies_are_in_the_buffer_and_a_sample_spans_them() ->
 
 
 def test_a_state_whose_answer_v_ignores_has_no_importance() -> None:
-    answers = torch.randn(50, 3, 1)
+    answers = torch.randn(50, 3, 1, generator=torch.Generator().manual_seed(0))
     importance = measure_importance(_evaluator_that_adds([2.0, 0.0, 1.0]), answers)
     assert importance[1] == 0.0
     spread = (answers - answers.mean(dim=0)).abs().mean(dim=0)[:, 0].numpy()
@@ -68,7 +68,7 @@ def test_a_state_whose_answer_v_ignores_has_no_importance() -> None:
 
 
 def test_an_answer_that_all_policies_share_has_no_importance() -> None:
-    answers = torch.randn(50, 2, 1)
+    answers = torch.randn(50, 2, 1, generator=torch.Generator().manual_seed(0))
     answers[:, 0] = 0.7
     importance = measure_importance(_evaluator_that_adds([5.0, 1.0]), answers)
     assert importance[0] == pytest.approx(0.0, abs=1e-5)
@@ -83,7 +83,8 @@ def test_what_is_said_of_a_run_fits_its_evaluator(hopper_run: Path) -> None:
     sample = sample_buffer(rounds, 10_000, run.config.seed)
     judged = judge(evaluator, policy.architecture, sample)
     one = FlatPopulation(policy.architecture, torch.from_numpy(sample.flat_params[:1]))
-    assert judged.predicted[0] == pytest.approx(float(evaluator.value(one).detach()), rel=1e-4)
+    value = float(evaluator.value(one).detach())
+    assert judged.predicted[0] == pytest.approx(value, rel=1e-4, abs=1e-4)
     known = examine_probing_states(evaluator, policy, sample)
     assert known.states.shape == (3, 11)
     assert known.actions.shape == known.action_gradient.shape == (3, 3)
@@ -99,9 +100,10 @@ def test_gradients_say_how_v_moves_with_the_action(hopper_run: Path) -> None:
     evaluator = run.evaluator.double()
     answers = torch.from_numpy(known.actions)[None]
     moved = answers.clone()
-    moved[0, 2, 1] += 1e-5
+    moved[0, 2, 1] += 1e-7  # in float64: so little meets no kink
     change = evaluator.value_of_actions(moved) - evaluator.value_of_actions(answers)
-    assert float(change.detach()) / 1e-5 == pytest.approx(known.action_gradient[2, 1], rel=1e-2)
+    expected = known.action_gradient[2, 1]
+    assert float(change.detach()) / 1e-7 == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
 def _no_policies(run: Run) -> PolicySample:

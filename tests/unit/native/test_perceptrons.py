@@ -267,8 +267,9 @@ def test_every_instruction_set_gives_the_same_bits() -> None:
         if kernels().choose_kernels(lanes) == lanes:
             results.append(learn(evaluate_population, shape, flat, asked))
     kernels().choose_kernels(MOST_LANES)
-    for result in results[1:]:
-        assert all(torch.equal(one, other) for one, other in zip(results[0], result, strict=True))
+    if len(results) < 2:
+        pytest.skip("this processor runs one set of kernels only")
+    assert all(map(torch.equal, *results))
 
 
 @pytest.mark.parametrize(

@@ -291,9 +291,11 @@ def test_every_instruction_set_gives_the_same_steps() -> None:
             losses = take_steps(compiled, CASES["small"].batch)
             results.append((losses, learner.theta, *learner.evaluator.parameters()))
     library.choose_kernels(MOST_LANES)
-    for result in results[1:]:
-        assert result[0] == results[0][0]
-        assert all(map(torch.equal, result[1:], results[0][1:]))
+    if len(results) < 2:
+        pytest.skip("this processor runs one set of kernels only")
+    one, other = results
+    assert one[0] == other[0]
+    assert all(map(torch.equal, one[1:], other[1:]))
 
 
 @needs_kernels
