@@ -84,7 +84,7 @@ class Learner:
         """The updates that one episode brings; the mean error and the last V(θ)."""
         losses = torch.stack([self.fit(batch) for batch in slots])
         values = [self.climb() for _ in range(self.policy_updates)]
-        return torch.stack([losses.mean(), values[-1] if values else losses.new_tensor(np.nan)])
+        return torch.stack([losses.mean(), values[-1] if values else losses.new_full((), np.nan)])
 
     def begin_round(self, steps: int) -> None:
         """Before the updates of a round that collected so many steps."""
