@@ -51,13 +51,18 @@ class LineEvaluator(Evaluator):
         shape, size = list(self.state_shape), self.line.in_features
         return {"state_shape": shape, "num_actions": size, "margin": self.margin}
 
-    def value(self, population: Population) -> Tensor:
+    def output(self, population: Population) -> Tensor:
         asked = self.mean if population.takes_raw else torch.zeros(self.state_shape)
-        values: Tensor = self.line(population.actions(asked.unsqueeze(0))[:, 0]).squeeze(-1)
-        return values
+        outputs: Tensor = self.line(population.actions(asked.unsqueeze(0))[:, 0]).squeeze(-1)
+        return outputs
 
     def loss(self, population: Population, returns: Tensor, weights: Tensor) -> Tensor:
-        return (weights * (self.value(population) - returns).abs()).sum()
+        return (weights * (self.output(population) - self.to_outputs(returns)).abs()).sum()
+
+    def rescale_output(self, factor: float, shift: float) -> None:
+        with torch.no_grad():
+            self.line.weight.mul_(factor)
+            self.line.bias.mul_(factor).add_(shift)
 
     def predict(self, policies: Sequence[Any]) -> Estimate:
         with torch.no_grad():

@@ -212,6 +212,9 @@ class PssvfConfig(TrainConfig):
     """Policies kept for learning."""
     recency: float = at_least(0, 1.1)
     """Exponent k of the sampling weight 1/x^k, x episodes after storing; 0 is uniform."""
+    standardize_returns: bool = False
+    """Let the evaluator learn returns less their mean, over their standard deviation: then the
+    unit of the reward does not matter. The learning rates must fit."""
 
     @property
     def episodes_at_once(self) -> int:

@@ -25,7 +25,7 @@ class Batch:
     """Policies to learn from; valid until the next are written, perhaps over them."""
 
     rows: Rows  # [U, P]
-    returns: Tensor  # [U]
+    returns: Tensor  # [U], float64
     weights: Tensor  # [U], summing to 1
 
 
@@ -39,6 +39,7 @@ class Buffer:
         on_cpu = device.type == "cpu"
         storage = RowBlocks if on_cpu else DeviceTable
         self.storage: Storage = storage(capacity, num_params, device)
+        self._returns: NDArray[np.float64] = np.zeros(capacity)
 
     def __len__(self) -> int:
         return min(self.stored, self.capacity)
@@ -49,7 +50,8 @@ class Buffer:
             piece = slice(start, start + self.capacity)
             count = len(returns[piece])
             slots = np.arange(self.stored, self.stored + count) % self.capacity
-            values = np.array(returns[piece], dtype=np.float32)
+            values = np.array(returns[piece], dtype=np.float64)
+            self._returns[slots] = values
             self.storage.write(slots, torch.from_numpy(flat_params[piece]), values)
             self.stored += count
 
@@ -61,12 +63,23 @@ class Buffer:
         self, count: int, size: int, recency: float, generator: np.random.Generator
     ) -> NDArray[np.int64]:  # [count, size]
         """Draw slots with replacement; weight 1 / x^recency, the newest policy having x = 1."""
-        ages = np.arange(1, len(self) + 1, dtype=np.float64)
-        cumulative = np.cumsum(ages**-recency)
+        cumulative = np.cumsum(self._weigh(recency))
         drawn = generator.random((count, size)) * cumulative[-1]
         positions = np.minimum(np.searchsorted(cumulative, drawn, side="right"), len(self) - 1)
         slots: NDArray[np.int64] = (self.stored - 1 - positions) % self.capacity
         return slots
+
+    def describe_returns(self, recency: float) -> tuple[float, float]:
+        """Mean and standard deviation of what `draw` draws from."""
+        weights = self._weigh(recency)
+        returns = self._returns[(self.stored - 1 - np.arange(len(self))) % self.capacity]
+        mean = np.average(returns, weights=weights)
+        return float(mean), float(np.sqrt(np.average(np.square(returns - mean), weights=weights)))
+
+    def _weigh(self, recency: float) -> NDArray[np.float64]:
+        """Of each policy, the newest first."""
+        weights: NDArray[np.float64] = np.arange(1, len(self) + 1, dtype=np.float64) ** -recency
+        return weights
 
     def select(self, slots: Tensor) -> Batch:
         """Look up the policies in these slots [B]."""
@@ -78,7 +91,7 @@ class Storage(Protocol):
     """Changes when memory that was handed out before is no longer the buffer's."""
 
     def write(
-        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
+        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float64]
     ) -> None:
         """Put policies [W, P] and returns [W] into slots [W]."""
 
@@ -90,7 +103,7 @@ class Located(NamedTuple):
     """A batch for the compiled kernels; valid for as long as a `Batch` is."""
 
     addresses: list[int]  # [U]
-    returns: NDArray[np.float32]  # [U]
+    returns: NDArray[np.float64]  # [U]
     weights: list[float]  # [U], summing to 1
 
 
@@ -114,10 +127,10 @@ class RowBlocks:
         self._block_rows = max(1, min(capacity, BLOCK_BYTES // (4 * self.num_params)))
         self._blocks: list[Tensor] = []
         self._starts: list[int] = []  # addresses
-        self._returns = np.zeros(capacity, dtype=np.float32)
+        self._returns = np.zeros(capacity)
 
     def write(
-        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
+        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float64]
     ) -> None:
         while int(slots.max()) // self._block_rows >= len(self._blocks):
             self._blocks.append(self._claim_block())
@@ -160,10 +173,10 @@ class DeviceTable:
         self.capacity, self.num_params, self.device = capacity, num_params, device
         self.version = 0
         self._policies = torch.zeros(0, num_params, device=device)
-        self._returns = torch.zeros(capacity, device=device)
+        self._returns = torch.zeros(capacity, dtype=torch.float64, device=device)
 
     def write(
-        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float32]
+        self, slots: NDArray[np.int64], policies: Tensor, returns: NDArray[np.float64]
     ) -> None:
         self._grow(int(slots.max()) + 1)
         on_device = torch.from_numpy(slots).to(self.device)

@@ -5,7 +5,7 @@
         for each of W episodes:                         # one round, collected in parallel
             θ' = θ + ε,  ε ~ N(0, σ² I)
             run one episode with π_θ';  store (θ', training return) in D
-        update the observation normaliser with what was seen
+        update the observation normaliser with what was seen, and V's idea of the returns' unit
         W times:
             U_V times:  draw a batch from D, newest with most weight;  step down (V(θ') - return)²
             U_π times:  step θ up V(θ)
@@ -58,7 +58,7 @@ class Learner:
     policy_updates: int
 
     def fit(self, slots: Tensor) -> Tensor:
-        """One step of V down its error on the policies in these slots [B]; the error."""
+        """One step of V down its error on the policies in these slots [B]; the error, squared."""
         batch = self.buffer.select(slots)
         policies = FlatPopulation(self.architecture, batch.rows)
         loss = self.evaluator.loss(policies, batch.returns, batch.weights)
@@ -67,18 +67,18 @@ class Learner:
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         self.evaluator_optimizer.step()
-        return loss.detach()
+        return loss.detach() * self.evaluator.return_std.square()
 
     def climb(self) -> Tensor:
         """One step of θ up V(θ), V staying as it is; V(θ) before it."""
         self.evaluator.requires_grad_(False)  # no gradient of it is needed
         policy = FlatPopulation(self.architecture, self.theta.unsqueeze(0))
-        value = self.evaluator.value(policy)
-        (gradient,) = torch.autograd.grad(value, self.theta)
+        output = self.evaluator.output(policy)  # it rises where V does, and has no unit
+        (gradient,) = torch.autograd.grad(output, self.theta)
         self.evaluator.requires_grad_(True)
         self.theta.grad = -gradient
         self.theta_optimizer.step()
-        return value.detach()[0]
+        return self.evaluator.to_returns(output.detach())[0]
 
     def update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
         """The updates that one episode brings; the mean error and the last V(θ)."""
@@ -168,8 +168,7 @@ class Pssvf(SavesAttributes):
             self.plan = self._plan_round(*following)
             if self.steps < config.steps:
                 self._pending = self._start(self.plan)
-        self.updates.begin_round(steps)
-        metrics = self._learn(plan.number, len(episodes))
+        metrics = self._learn(plan.number, len(episodes), steps)
         if not config.overlap:
             self.plan = self._plan_round(*following)
         outcomes = [Outcome.of(episode) for episode in episodes]
@@ -216,7 +215,7 @@ class Pssvf(SavesAttributes):
             policies = [perturb(flat, noise, seed, index) for flat, index, _ in measured]
             self.buffer.add(np.stack(policies), [return_ for *_, return_ in measured])
 
-    def _learn(self, round_number: int, num_episodes: int) -> dict[str, float]:
+    def _learn(self, round_number: int, num_episodes: int, steps: int) -> dict[str, float]:
         """W × (U_V + U_π) updates."""
         config = self.config
         if not len(self.buffer):
@@ -227,6 +226,9 @@ class Pssvf(SavesAttributes):
             config.recency,
             make_generator(config.seed, Stream.BATCHES, round_number),
         )
+        if config.standardize_returns:
+            self.evaluator.set_return_statistics(*self.buffer.describe_returns(config.recency))
+        self.updates.begin_round(steps)
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(num_episodes, config.evaluator_updates, config.batch_size)
         losses, values = torch.stack([self.updates.update(batch) for batch in batches]).unbind(1)

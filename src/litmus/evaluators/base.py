@@ -1,10 +1,15 @@
 """What every evaluator is: a module from a population to predicted training returns.
 
 Vanilla and fingerprint PSSVF differ by this object only. Saved as safetensors with JSON beside it.
+
+What it learns has no unit: its network puts out how many standard deviations a return lies from the
+mean of the returns that it was told of last (`set_return_statistics`), and `value` turns that back
+into the task's own unit.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +25,7 @@ from litmus.policies.judgeable import Judgeable
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import MixedPopulation, Population
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -41,12 +46,20 @@ class Evaluator(nn.Module):
     probing_states: Tensor | None  # [K, *state], normalised, where the evaluator asks any
     mean: Tensor
     std: Tensor
+    return_mean: Tensor
+    return_std: Tensor
+    """0 and 1 until they are set: then the network puts out returns as they are."""
+    knows_returns: Tensor
+    """Whether they were set."""
 
     def __init__(self, state_shape: Sequence[int]) -> None:
         super().__init__()
         self.state_shape = tuple(state_shape)
         self.register_buffer("mean", torch.zeros(self.state_shape, dtype=torch.float64))
         self.register_buffer("std", torch.ones(self.state_shape, dtype=torch.float64))
+        self.register_buffer("return_mean", torch.zeros((), dtype=torch.float64))
+        self.register_buffer("return_std", torch.ones((), dtype=torch.float64))
+        self.register_buffer("knows_returns", torch.zeros((), dtype=torch.bool))
 
     @classmethod
     def design(cls, architecture: Architecture, options: Any) -> Self:
@@ -57,13 +70,45 @@ class Evaluator(nn.Module):
         """The arguments that build an evaluator of this shape again, as JSON."""
         raise NotImplementedError
 
-    def value(self, population: Population) -> Tensor:  # [B]
-        """Predicted training return of each policy; differentiable in θ and in this module."""
+    def output(self, population: Population) -> Tensor:  # [B]
+        """What the network says of each policy; differentiable in θ and in this module."""
         raise NotImplementedError
 
+    def value(self, population: Population) -> Tensor:  # [B]
+        """Predicted training return of each policy, in the task's unit."""
+        return self.to_returns(self.output(population))
+
     def loss(self, population: Population, returns: Tensor, weights: Tensor) -> Tensor:
-        """What learning makes small: the squared error, weighted.  returns, weights: [B]"""
-        return (weights * (self.value(population) - returns).square()).sum()
+        """What learning makes small: the squared error, weighted.  returns, weights: [B]
+
+        In units of the network's output, as the gradient that comes from it.
+        """
+        error = self.output(population) - self.to_outputs(returns)
+        return (weights * error.square()).sum()
+
+    def to_returns(self, outputs: Tensor) -> Tensor:
+        return self.return_mean + self.return_std * outputs
+
+    def to_outputs(self, returns: Tensor) -> Tensor:
+        return ((returns - self.return_mean) / self.return_std).to(torch.get_default_dtype())
+
+    def set_return_statistics(self, mean: float, std: float) -> None:
+        """Say what returns are like now; what is predicted stays the same, but for rounding.
+
+        A spread of zero says nothing of the unit: it changes nothing.
+        """
+        if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
+            return
+        if bool(self.knows_returns):
+            old_mean, old_std = float(self.return_mean), float(self.return_std)
+            self.rescale_output(old_std / std, (old_mean - mean) / std)
+        self.return_mean.fill_(mean)
+        self.return_std.fill_(std)
+        self.knows_returns.fill_(True)
+
+    def rescale_output(self, factor: float, shift: float) -> None:
+        """Make every output y into factor y + shift, by changing the last layer."""
+        raise NotImplementedError
 
     def predict(self, policies: Sequence[Judgeable]) -> Estimate:
         """What is to be expected of each policy, as a function of raw observations."""
@@ -111,6 +156,14 @@ def build_evaluator(description: dict[str, Any]) -> Evaluator:
 def load_evaluator(path: Path | str) -> Evaluator:
     """Read an evaluator that `Evaluator.save` wrote."""
     return load_module(Path(path), "an evaluator", FORMAT, build_evaluator)
+
+
+def rescale_head(head: nn.Sequential, factor: float, shift: float) -> None:
+    last = head[-1]
+    assert isinstance(last, nn.Linear)
+    with torch.no_grad():
+        last.weight.mul_(factor)
+        last.bias.mul_(factor).add_(shift)
 
 
 def make_head(inputs: int, hidden: Sequence[int]) -> nn.Sequential:

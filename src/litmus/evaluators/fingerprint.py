@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from litmus.errors import BadInput
 from litmus.evaluators import FingerprintOptions
-from litmus.evaluators.base import Evaluator, make_head
+from litmus.evaluators.base import Evaluator, make_head, rescale_head
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import Population
 
@@ -52,7 +52,7 @@ class FingerprintEvaluator(Evaluator):
             (options.probing_low, options.probing_high),
         )
 
-    def value(self, population: Population) -> Tensor:  # [B]
+    def output(self, population: Population) -> Tensor:  # [B]
         states = self.raw_probing_states if population.takes_raw else self.probing_states
         actions = population.actions(states)
         if actions.shape[2] != self.num_actions:
@@ -60,11 +60,18 @@ class FingerprintEvaluator(Evaluator):
                 f"this evaluator was made for {self.num_actions} action parameters, and the policy "
                 f"has {actions.shape[2]}"
             )
-        return self.value_of_actions(actions)
+        return self._output_for(actions)
 
     def value_of_actions(self, actions: Tensor) -> Tensor:  # [B, K, A] -> [B]
-        values: Tensor = self.head(actions.flatten(1)).squeeze(-1)
-        return values
+        """V of policies that do this in the probing states."""
+        return self.to_returns(self._output_for(actions))
+
+    def _output_for(self, actions: Tensor) -> Tensor:  # [B, K, A] -> [B]
+        outputs: Tensor = self.head(actions.flatten(1)).squeeze(-1)
+        return outputs
+
+    def rescale_output(self, factor: float, shift: float) -> None:
+        rescale_head(self.head, factor, shift)
 
     @property
     def raw_probing_states(self) -> Tensor:  # [K, *state], float64

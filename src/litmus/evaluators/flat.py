@@ -10,7 +10,7 @@ from torch import Tensor
 
 from litmus.errors import BadInput
 from litmus.evaluators import FlatOptions
-from litmus.evaluators.base import Estimate, Evaluator, make_head
+from litmus.evaluators.base import Estimate, Evaluator, make_head, rescale_head
 from litmus.policies.architecture import Architecture
 from litmus.policies.judgeable import Judgeable
 from litmus.policies.policy import Policy
@@ -31,11 +31,14 @@ class FlatEvaluator(Evaluator):
     def design(cls, architecture: Architecture, options: FlatOptions) -> Self:
         return cls(architecture.state_shape, architecture.num_params, options.evaluator_hidden)
 
-    def value(self, population: Population) -> Tensor:  # [B]
+    def output(self, population: Population) -> Tensor:  # [B]
         if not isinstance(population, FlatPopulation):
             raise BadInput("this evaluator reads weights: it judges policies of one architecture")
-        values: Tensor = self.head(population.flat_params).squeeze(-1)
-        return values
+        outputs: Tensor = self.head(population.flat_params).squeeze(-1)
+        return outputs
+
+    def rescale_output(self, factor: float, shift: float) -> None:
+        rescale_head(self.head, factor, shift)
 
     def predict(self, policies: Sequence[Judgeable]) -> Estimate:
         """Only for policies of the architecture it was trained on: it reads weights."""
@@ -54,8 +57,7 @@ class FlatEvaluator(Evaluator):
                 f"{flat_params.shape[0]}; only a fingerprint evaluator judges other architectures"
             )
         with torch.no_grad():
-            value: Tensor = self.head(flat_params)[0]
-        return value
+            return self.to_returns(self.head(flat_params))[0]
 
     def options(self) -> dict[str, Any]:
         return {

@@ -43,7 +43,7 @@ class CompiledUpdates:
         count_threads: Callable[[int], int],
     ) -> None:
         self.library, self.learner, self.threads = library, learner, 1
-        self.count_threads = count_threads
+        self.count_threads, self.unit = count_threads, (0.0, 1.0)
         self.evaluator, self.storage = evaluator, storage
         states, head = evaluator.probing_states, architecture.head
         self.rows = (ctypes.c_void_p * batch_size)()
@@ -79,6 +79,8 @@ class CompiledUpdates:
     def begin_round(self, steps: int) -> None:
         # Threads of torch's that wait for work keep their core busy: none beside the kernels'.
         torch.set_num_threads(1)
+        evaluator = self.evaluator
+        self.unit = (float(evaluator.return_mean), float(evaluator.return_std))
         threads = self.count_threads(steps)
         self.threads = self.call.policies.threads = self.call.head.threads = threads
         self._find_tensors()  # a checkpoint may have been loaded since the last round
@@ -104,7 +106,8 @@ class CompiledUpdates:
         found = self.storage.locate(slots.tolist())
         count = len(found.addresses)
         self.rows[:count] = [*found.addresses]  # ctypes counts addresses and numbers as one
-        self.returns[:count] = found.returns
+        mean, std = self.unit
+        self.returns[:count] = (found.returns - mean) / std
         self.weights[:count] = found.weights
         self.call.policies.policies = self.call.head.states = count
         loss = self.library.fit(
@@ -115,14 +118,15 @@ class CompiledUpdates:
             self.gradient + 4 * self.evaluator.probing_states.numel(),
         )
         self.library.adam_step(self.evaluator_adam.call, self.gradient, False, self.threads)
-        return float(loss)
+        return float(loss) * std * std
 
     def climb(self) -> float:
         self.rows[0] = self.learner.theta.data_ptr()
         self.call.policies.policies = self.call.head.states = 1
         value = self.library.climb(self.call, self.theta_gradient)
         self.library.adam_step(self.theta_adam.call, self.theta_gradient, True, self.threads)
-        return float(value)
+        mean, std = self.unit
+        return mean + std * float(value)
 
     def _allocate_memory(self) -> None:
         policies, head = self.call.policies, self.call.head
