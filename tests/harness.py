@@ -20,8 +20,6 @@ machine: reached only where something is broken."""
 
 TINY: dict[str, Any] = {
     "hidden": (8,),
-    "evaluator_hidden": (8,),
-    "round_size": 2,
     "evaluate_every": 8,
     "evaluate_episodes": 2,
     "workers": 0,
@@ -30,14 +28,20 @@ TINY: dict[str, Any] = {
 """A run that takes a moment on any task."""
 
 
+OWN: dict[str, dict[str, Any]] = {
+    "pssvf": {"evaluator_hidden": (8,), "round_size": 2, "probing_states": 3},
+    "vanilla-pssvf": {"evaluator_hidden": (8,), "round_size": 2},
+    "ars": {"directions": 2, "top_directions": 1},
+}
+"""What algorithms have of their own."""
+
 GONE: Any = object()
 """As the value of an option: leave it out of a tiny run."""
 
 
 def tiny(algorithm: str, **options: Any) -> dict[str, Any]:
     """The options of a tiny run."""
-    probing = {"probing_states": 3} if algorithm == "pssvf" else {}
-    merged = {**TINY, **probing, **options}
+    merged = {**TINY, **OWN.get(algorithm, {}), **options}
     return {name: value for name, value in merged.items() if value is not GONE}
 
 

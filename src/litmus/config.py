@@ -221,6 +221,32 @@ class PssvfConfig(TrainConfig):
         return self.round_size
 
 
+@dataclass(frozen=True, kw_only=True)
+class ArsConfig(TrainConfig):
+    """Augmented random search: θ moves along random directions by what their returns differ."""
+
+    directions: int = at_least(1, 8)
+    """Random directions N per round; each is measured forwards and backwards."""
+    top_directions: int = at_least(1, 4)
+    """Directions b that the step is made of: those with the largest returns."""
+    step_size: float = above(0, 0.01)
+    """Step size α."""
+    noise: float = above(0, 0.05)
+    """Standard deviation ν of the perturbation of policy parameters."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.top_directions > self.directions:
+            raise BadInput(
+                f"--top-directions must be at most --directions, {self.directions}, "
+                f"not {self.top_directions}"
+            )
+
+    @property
+    def episodes_at_once(self) -> int:
+        return 2 * self.directions
+
+
 def check_type(name: str, value: Any, hint: Any) -> Any:
     """Return `value` as the type that a field declares, or say what it should be."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -31,11 +31,24 @@ def make_generator(seed: int, stream: Stream, index: int) -> np.random.Generator
 
 
 def perturb(
-    flat_params: NDArray[np.float32], noise: float, seed: int, episode_index: int
+    flat_params: NDArray[np.float32],
+    noise: float,
+    seed: int,
+    episode_index: int,
+    antithetic: bool = False,
 ) -> NDArray[np.float32]:  # [P] -> [P]
-    """Return θ' = θ + ε, ε ~ N(0, noise² I), for one training episode."""
-    generator = make_generator(seed, Stream.PERTURBATION, episode_index)
-    epsilon = generator.standard_normal(flat_params.shape, dtype=np.float32)
-    epsilon *= np.float32(noise)
+    """Return θ' = θ + ε, ε ~ N(0, noise² I), for one training episode.
+
+    Antithetic: episodes 2 n and 2 n + 1 share one ε, which the second takes with the other sign.
+    """
+    number, is_second = divmod(episode_index, 2) if antithetic else (episode_index, 0)
+    epsilon = draw_direction(seed, number, flat_params.size)
+    epsilon *= np.float32(-noise if is_second else noise)
     epsilon += flat_params
     return epsilon
+
+
+def draw_direction(seed: int, number: int, size: int) -> NDArray[np.float32]:
+    """ε / noise of one training episode, or of an antithetic pair of them.  [size]"""
+    generator = make_generator(seed, Stream.PERTURBATION, number)
+    return generator.standard_normal(size, dtype=np.float32)

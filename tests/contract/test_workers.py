@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import DEADLINE, Hold, assert_same_result, train_tiny, wait_until
 
+from litmus.algorithms import ALGORITHMS
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -23,9 +24,10 @@ from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
 
 
-@pytest.mark.parametrize("algorithm", ["pssvf", "vanilla-pssvf"])
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_results_do_not_depend_on_the_number_of_workers(algorithm: str, tmp_path: Path) -> None:
-    options = {"steps": 60, "round_size": 5, "distribution": "gaussian"}
+    sizes = {"ars": {"directions": 3}}.get(algorithm, {"round_size": 5})
+    options = {"steps": 60, "distribution": "gaussian", **sizes}
     for workers in (0, 1, 2, 3):
         train_tiny(tmp_path / str(workers), algorithm, workers=workers, **options)
         assert_same_result(tmp_path / "0", tmp_path / str(workers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from litmus.config import Option, PssvfConfig, TrainConfig, list_options
+from litmus.config import ArsConfig, Option, PssvfConfig, TrainConfig, list_options
 from litmus.errors import BadInput
 from litmus.evaluators import EVALUATORS
 from litmus.policies.architecture import ARCHITECTURES
@@ -24,6 +24,11 @@ ALGORITHMS = Registry(
             "PSSVF that reads flat policy parameters, not probing actions",
             PssvfConfig,
             {"evaluator": "flat"},
+        ),
+        "ars": Entry(
+            "litmus.algorithms.ars:Ars",
+            "augmented random search: directions compared by their returns, no evaluator",
+            ArsConfig,
         ),
     },
 )

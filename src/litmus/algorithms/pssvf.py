@@ -29,6 +29,7 @@ from torch.optim import Adam
 
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer
+from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes
 from litmus.config import PssvfConfig
@@ -37,8 +38,8 @@ from litmus.evaluators.base import Evaluator, design_evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import FlatPopulation, flatten
-from litmus.rollouts.base import Outcome, Pending, Request, Round
-from litmus.seeding import Stream, make_generator, perturb
+from litmus.rollouts.base import Outcome, Pending, Round
+from litmus.seeding import Stream, make_generator
 from litmus.tasks.base import Episode
 
 RESTORED_AT_ONCE = 64
@@ -105,16 +106,6 @@ def take_as_it_is(learner: Learner, config: PssvfConfig, resources: Resources) -
     return learner
 
 
-@dataclass(frozen=True)
-class RoundPlan:
-    """The next round: from which θ and normaliser, and its first episode's index."""
-
-    number: int
-    flat_params: NDArray[np.float32]
-    normalizer: Normalizer
-    first_episode: int
-
-
 class Pssvf(SavesAttributes):
     keeps_rounds = True
     saved = (
@@ -158,24 +149,20 @@ class Pssvf(SavesAttributes):
 
     def iterate(self) -> Progress:
         config, plan = self.config, self.plan
-        pending = self._pending or self._start(plan)
+        pending = self._pending or self.collector.start(plan.request)
         episodes, self._pending = pending.result(), None
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
-        self._store(plan, episodes)
+        measured = plan.record(episodes)
+        self._store(measured, episodes)
         following = (plan.number + 1, plan.first_episode + len(episodes))
         if config.overlap:
             self.plan = self._plan_round(*following)
             if self.steps < config.steps:
-                self._pending = self._start(self.plan)
+                self._pending = self.collector.start(self.plan.request)
         metrics = self._learn(plan.number, len(episodes), steps)
         if not config.overlap:
             self.plan = self._plan_round(*following)
-        outcomes = [Outcome.of(episode) for episode in episodes]
-        first = plan.first_episode
-        measured = Round(
-            plan.number, plan.flat_params, plan.normalizer, config.noise, first, outcomes
-        )
         return Progress(steps, len(episodes), metrics, measured)
 
     @property
@@ -190,30 +177,23 @@ class Pssvf(SavesAttributes):
         return self.running_normalizer.freeze()
 
     def _plan_round(self, number: int, first_episode: int) -> RoundPlan:
-        return RoundPlan(number, self.flat_params, self.normalizer, first_episode)
+        size, noise = self.config.round_size, self.config.noise
+        return RoundPlan(number, self.flat_params, self.normalizer, noise, first_episode, size)
 
-    def _start(self, plan: RoundPlan) -> Pending:
-        indices = range(plan.first_episode, plan.first_episode + self.config.round_size)
-        return self.collector.start(
-            Request(plan.flat_params, plan.normalizer, self.config.noise, Stream.TRAINING, indices)
-        )
-
-    def _store(self, plan: RoundPlan, episodes: list[Episode]) -> None:
+    def _store(self, measured: Round, episodes: list[Episode]) -> None:
         """Put the round into the buffer and the normaliser; what is not finite is left out."""
-        measured = []
-        for index, episode in enumerate(episodes, start=plan.first_episode):
+        for episode in episodes:
             if episode.is_finite:
                 self.running_normalizer.merge(episode.moments)
-                measured.append((plan.flat_params, index, episode.training_return))
-        self._fill_buffer(measured)
+        self._fill_buffer([(measured, *kept) for kept in measured.kept])
         self.evaluator.set_normalizer(self.normalizer)
 
-    def _fill_buffer(self, measured: list[tuple[NDArray[np.float32], int, float]]) -> None:
-        """From θ before perturbation, episode index and training return of each policy."""
+    def _fill_buffer(self, measured: list[tuple[Round, int, Outcome]]) -> None:
+        """From round, episode index and outcome of each policy."""
         if measured:
-            noise, seed = self.config.noise, self.config.seed
-            policies = [perturb(flat, noise, seed, index) for flat, index, _ in measured]
-            self.buffer.add(np.stack(policies), [return_ for *_, return_ in measured])
+            policies = [past.rebuild(self.config.seed, index) for past, index, _ in measured]
+            returns = [cast(float, outcome.training_return) for *_, outcome in measured]
+            self.buffer.add(np.stack(policies), returns)
 
     def _learn(self, round_number: int, num_episodes: int, steps: int) -> dict[str, float]:
         """W × (U_V + U_π) updates."""
@@ -248,11 +228,7 @@ class Pssvf(SavesAttributes):
     def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
         self.load_attributes(state)
         self._pending = None
-        measured = [
-            (past.flat_params, index, cast(float, outcome.training_return))
-            for past in rounds
-            for index, outcome in past.kept
-        ]
+        measured = [(past, *kept) for past in rounds for kept in past.kept]
         overwritten = max(0, len(measured) - self.buffer.capacity)
         self.buffer.skip(overwritten)
         for start in range(overwritten, len(measured), RESTORED_AT_ONCE):

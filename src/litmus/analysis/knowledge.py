@@ -101,7 +101,7 @@ def sample_buffer(
     ][-capacity:]
     if len(kept) > limit:
         kept = [kept[i] for i in np.linspace(0, len(kept) - 1, limit).round().astype(int)]
-    rows = [perturb(past.flat_params, past.noise, seed, index) for past, index, _ in kept]
+    rows = [past.rebuild(seed, index) for past, index, _ in kept]
     size = rounds[0].flat_params.size if rounds else 0
     flat_params = np.stack(rows) if rows else np.empty((0, size), np.float32)
     return PolicySample(flat_params, np.array([value for *_, value in kept], dtype=np.float64))

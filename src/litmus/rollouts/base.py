@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
-from litmus.seeding import Stream
+from litmus.seeding import Stream, perturb
 from litmus.tasks.base import Episode, TaskSpec
 
 
@@ -29,6 +29,8 @@ class Request:
     stream: Stream
     """Which episodes the indices count: TRAINING, EVALUATION or MEASUREMENT."""
     indices: Sequence[int]
+    antithetic: bool = False
+    """Whether two episodes share a perturbation, with opposite signs."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,11 @@ class Round:
     noise: float
     first_episode: int
     episodes: Sequence[Outcome]
+    antithetic: bool = False
+
+    def rebuild(self, seed: int, index: int) -> NDArray[np.float32]:  # [P]
+        """The policy that episode `index` of this run measured."""
+        return perturb(self.flat_params, self.noise, seed, index, self.antithetic)
 
     @property
     def kept(self) -> list[tuple[int, Outcome]]:

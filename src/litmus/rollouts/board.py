@@ -41,6 +41,7 @@ class Board:
             "mean": ((shape.slots, shape.state_size), np.float64),
             "std": ((shape.slots, shape.state_size), np.float64),
             "noise": ((shape.slots,), np.float64),
+            "antithetic": ((shape.slots,), np.int64),
             "stream": ((shape.slots,), np.int64),
             "state": ((shape.jobs,), np.int64),
             "worker": ((shape.jobs,), np.int64),
@@ -68,6 +69,7 @@ class Board:
             offset += -(-sizes[name] // 64) * 64
         self.params, self.mean, self.std = arrays["params"], arrays["mean"], arrays["std"]
         self.noise, self.stream = arrays["noise"], arrays["stream"]
+        self.antithetic = arrays["antithetic"]
         self.state, self.worker, self.slot = arrays["state"], arrays["worker"], arrays["slot"]
         self.index, self.ticket = arrays["index"], arrays["ticket"]
         self.return_, self.training_return = arrays["return_"], arrays["training_return"]

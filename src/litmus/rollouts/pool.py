@@ -89,6 +89,7 @@ class PoolCollector:
         board.mean[slot] = request.normalizer.mean
         board.std[slot] = request.normalizer.std
         board.noise[slot] = request.noise
+        board.antithetic[slot] = request.antithetic
         board.stream[slot] = int(request.stream)
         jobs = [int(job) for job in free[:count]]
         with board.lock():

@@ -68,6 +68,7 @@ def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, don
             float(board.noise[slot]),
             Stream(int(board.stream[slot])),
             (),
+            bool(board.antithetic[slot]),
         )
         board.write_result(job, run_request_episode(task, setting, request, index))
         finished = job

@@ -54,6 +54,7 @@ class Journal:
             "round": round_.number,
             "first_episode": round_.first_episode,
             "noise": round_.noise,
+            "antithetic": round_.antithetic,
             "crc32": zlib.crc32(row),
             "steps": [outcome.steps for outcome in round_.episodes],
             "returns": [outcome.return_ for outcome in round_.episodes],
@@ -128,6 +129,7 @@ class Journal:
                     line["returns"], line["training_returns"], line["steps"], strict=True
                 )
             ],
+            line["antithetic"],
         )
 
 
@@ -136,7 +138,8 @@ def _parse_line(line: bytes) -> dict[str, Any] | None:
         parsed = json.loads(line)
     except ValueError:
         return None
-    keys = {"round", "first_episode", "noise", "crc32", "steps", "returns", "training_returns"}
+    keys = {"round", "first_episode", "noise", "antithetic", "crc32", "steps"}
+    keys |= {"returns", "training_returns"}
     if not isinstance(parsed, dict) or not keys <= parsed.keys():
         return None
     expected = parsed.pop("line_crc32", None)
