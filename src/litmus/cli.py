@@ -78,7 +78,7 @@ def _add_train(commands: Any, words: Sequence[str]) -> None:
         one = algorithms.add_parser(
             name,
             help=entry.summary,
-            description=entry.summary.capitalize() + ".",
+            description=entry.summary[:1].upper() + entry.summary[1:] + ".",
             usage=f"litmus train {name} --task ID [options]",  # all of them would fill the screen
         )
         if name == chosen:
