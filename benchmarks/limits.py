@@ -80,7 +80,7 @@ def measure_raw_step(task: ControlTask, recordings: Sequence[Recording]) -> floa
 
 def measure_gemm_rate(architecture: MlpArchitecture, policies: int, states: int) -> float:
     """FLOP/s of a batched product with the shape of the widest hidden layer, on one thread."""
-    inputs, outputs = max(architecture.layer_sizes, key=lambda size: size[0] * size[1])
+    inputs, outputs = max(architecture.shape.layer_sizes, key=lambda size: size[0] * size[1])
     x = torch.randn(policies, states, inputs)
     weights = torch.randn(policies, inputs, outputs)
     out = torch.empty(policies, states, outputs)
@@ -95,8 +95,8 @@ def count_flops(
     architecture: MlpArchitecture, head_inputs: int, head_hidden: Sequence[int], states: int
 ) -> tuple[float, float]:
     """(FLOPs per policy of an evaluator update, FLOPs of a policy update): products only."""
-    products = sum(inputs * outputs for inputs, outputs in architecture.layer_sizes)
-    first_inputs, first_outputs = architecture.layer_sizes[0]
+    products = sum(inputs * outputs for inputs, outputs in architecture.shape.layer_sizes)
+    first_inputs, first_outputs = architecture.shape.layer_sizes[0]
     widths = (head_inputs, *head_hidden, 1)
     head = sum(a * b for a, b in pairwise(widths))
     # Evaluator: forward and the gradient of the states; the head also the gradient of its weights.

@@ -35,11 +35,9 @@ class LineEvaluator(Evaluator):
     """A line through what a policy does in the mean state; learns by absolute errors."""
 
     Options = LineOptions
-    probing_states: None
 
     def __init__(self, state_shape: Sequence[int], num_actions: int, margin: float) -> None:
         super().__init__(state_shape)
-        self.probing_states = None
         self.margin = margin
         self.line = nn.Linear(num_actions, 1)
 
@@ -52,12 +50,15 @@ class LineEvaluator(Evaluator):
         return {"state_shape": shape, "num_actions": size, "margin": self.margin}
 
     def output(self, population: Population) -> Tensor:
-        asked = self.mean if population.takes_raw else torch.zeros(self.state_shape)
+        asked = self.mean if population.takes_raw else torch.zeros_like(self.mean).float()
         outputs: Tensor = self.line(population.actions(asked.unsqueeze(0))[:, 0]).squeeze(-1)
         return outputs
 
     def loss(self, population: Population, returns: Tensor, weights: Tensor) -> Tensor:
         return (weights * (self.output(population) - self.to_outputs(returns)).abs()).sum()
+
+    def loss_in_returns(self, loss: Tensor) -> Tensor:
+        return loss * self.return_std
 
     def rescale_output(self, factor: float, shift: float) -> None:
         with torch.no_grad():
@@ -116,6 +117,9 @@ class RandomSearch(SavesAttributes):
             self.flat_params, self.best_return = candidate, return_
         self.tried += 1
         return Progress(len(rewards), 1, {"mean": return_, "best": self.best_return})
+
+    def close(self) -> None:
+        self.task.close()
 
     def state_dict(self) -> Mapping[str, Any]:
         if self.path.exists():

@@ -147,9 +147,6 @@ class ConvArchitecture:
     def num_params(self) -> int:
         return sum(parameter.numel() for parameter in self.build().parameters())
 
-    def options(self) -> dict[str, Any]:
-        return {"channels": self.channels}
-
     def build(self) -> Any:
         from torch import nn
 

@@ -34,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # θ and ± on a terminal that lacks them
         sys.stdout.reconfigure(errors="replace")
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        sys.path.append(str(Path.cwd()))  # for a 'module:Name' beside which the command is typed
     try:
         options = build_parser(words).parse_args(words)
         run: Callable[[argparse.Namespace], None] = options.run

@@ -115,6 +115,8 @@ class TrainConfig:
         for name, one in known.items():
             if name not in values and one.group is None:
                 continue
+            if name not in values and _is_required(one.spec):
+                raise BadInput(f"{option(name)} must be given: {one.owner.__qualname__} needs it")
             value = check_type(name, values.get(name, one.default), one.hint)
             check_bounds(one.spec, value)
             if one.group is None:
@@ -141,6 +143,14 @@ class Option:
     group: str | None = None
     """The field of the configuration that it is kept in, where it is not one itself."""
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether a class of litmus defines it, or a user's own."""
+        defining = next(
+            c for c in self.owner.__mro__ if self.spec.name in vars(c).get("__annotations__", {})
+        )
+        return defining.__module__.startswith("litmus.")
+
 
 def list_options(
     config: type, values: Mapping[str, Any], registries: Mapping[str, Registry]
@@ -164,8 +174,11 @@ def list_options(
                 for own in dataclasses.fields(owner)
                 if own.init and own.name not in registries[choice].provided
             }
-        for name in found.keys() & options.keys():
-            raise BadInput(f"two options are called '{name}': rename that of the {choice}")
+        for name, one in found.items():
+            if name in options or name in RESERVED:
+                other = options[name].owner.__qualname__ if name in options else "the command"
+                raise BadInput(f"{one.owner.__qualname__} and {other} both have an option '{name}'")
+            _check_hint(one)
         options |= found
     return options
 
@@ -174,8 +187,40 @@ def _field(config: type, name: str) -> dataclasses.Field[Any]:
     return next(spec for spec in dataclasses.fields(config) if spec.name == name)
 
 
+RESERVED = ("out", "config", "preset", "quiet", "run", "command")
+"""Names that the commands and the library use themselves."""
+
+PLAIN = (int, float, str, bool)
+
+
 def _hint(owner: type, spec: dataclasses.Field[Any]) -> Any:
-    return typing.get_type_hints(owner)[spec.name]
+    try:
+        return typing.get_type_hints(owner)[spec.name]
+    except NameError as error:
+        raise BadInput(
+            f"the types of {owner.__qualname__}'s options cannot be read: {error} "
+            "(imported for type checking only?)"
+        ) from error
+
+
+def _check_hint(one: Option) -> None:
+    """An option is a number, text, true or false, one of several texts, a tuple or a mapping."""
+    origin, arguments = typing.get_origin(one.hint), typing.get_args(one.hint)
+    if type(None) in arguments and len(arguments) == 2:
+        origin, arguments = None, (arguments[0],)
+    elif not origin:
+        arguments = (one.hint,)
+    is_text = origin is Literal and all(isinstance(choice, str) for choice in arguments)
+    is_tuple = origin is tuple and arguments[1:] == (...,) and arguments[0] in (int, float, str)
+    if not (is_text or is_tuple or origin is dict or (not origin and arguments[0] in PLAIN)):
+        raise BadInput(
+            f"{one.owner.__qualname__}: '{one.spec.name}' cannot be an option: its type must be "
+            "int, float, str, bool, one of these or None, a Literal of texts, tuple[…, ...] or dict"
+        )
+
+
+def _is_required(spec: dataclasses.Field[Any]) -> bool:
+    return spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING
 
 
 def _default(spec: dataclasses.Field[Any]) -> Any:
@@ -260,7 +305,8 @@ def check_type(name: str, value: Any, hint: Any) -> Any:
         return _check_json_object(name, value)
     if origin is tuple:
         if not isinstance(value, list | tuple):
-            raise BadInput(f"{option(name)} takes whole numbers, not '{value}'")
+            kind = {int: "whole numbers", float: "numbers"}.get(arguments[0], "texts")
+            raise BadInput(f"{option(name)} takes {kind}, not '{value}'")
         return tuple(check_type(name, item, arguments[0]) for item in value)
     if not isinstance(value, bool):  # numpy's numbers are welcome
         if hint is int and isinstance(value, numbers.Integral):

@@ -13,7 +13,7 @@ import json
 import shutil
 import textwrap
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Literal, NoReturn
 
@@ -81,13 +81,13 @@ def add_options(
         if typing.get_origin(hint) is Literal:
             common |= {"choices": typing.get_args(hint), "metavar": "|".join(typing.get_args(hint))}
         elif typing.get_origin(hint) is tuple:
-            common |= {"type": partial(parse_whole, name), "nargs": "*", "metavar": "N"}
+            kind = typing.get_args(hint)[0]
+            common |= {"nargs": "*", "metavar": METAVARS[kind]}
+            common |= {"type": partial(PARSERS[kind], name)} if kind in PARSERS else {}
         elif typing.get_origin(hint) is dict:
             common |= {"type": partial(_parse_object, name), "metavar": "JSON"}
-        elif hint is int:
-            common |= {"type": partial(parse_whole, name), "metavar": "N"}
-        elif hint is float:
-            common |= {"type": partial(_parse_number, name), "metavar": "X"}
+        elif hint in PARSERS:
+            common |= {"type": partial(PARSERS[hint], name), "metavar": METAVARS[hint]}
         else:
             common["metavar"] = {"task": "ID", "architecture": "NAME", "evaluator": "NAME"}.get(
                 name, "TEXT"
@@ -139,6 +139,10 @@ def _parse_number(name: str, text: str) -> float:
     if number - number != 0:
         raise BadInput(f"{option(name)} takes a finite number, not '{text}'")
     return number
+
+
+PARSERS: dict[type, Callable[[str, str], Any]] = {int: parse_whole, float: _parse_number}
+METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
 def _parse_object(name: str, text: str) -> Any:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from litmus.errors import BadInput, suggest
-from litmus.tasks.names import base_name, find_body
+from litmus.tasks.mujoco import Body
+from litmus.tasks.names import find_body
 
 Values = dict[str, Any]
 
@@ -54,8 +55,9 @@ def _paper(algorithm: str, task: str) -> Values:
     if body is not None:
         values |= body.paper
     if algorithm == "ars":
-        common = {"directions": 8, "top_directions": 4, "step_size": 0.01}
-        values |= common | ARS_BEST.get(base_name(task), {})
+        directions, top_directions, noise = (body or Body).ars
+        values |= {"directions": directions, "top_directions": top_directions, "noise": noise}
+        values["step_size"] = 0.01  # the best for every task
     if algorithm == "pssvf":
         values |= {"probing_states": 200, "probing_low": 0.0, "probing_high": 1.0}
     if algorithm == "vanilla-pssvf":
@@ -63,18 +65,6 @@ def _paper(algorithm: str, task: str) -> Values:
         # learning rate and noise are those that fingerprinting gets in the same comparison.
         values |= {"hidden": (64, 64), "recency": 0.0, "policy_lr": 1e-4, "noise": 0.1}
     return values
-
-
-ARS_BEST: dict[str, Values] = {
-    "Walker2d": {"directions": 8, "top_directions": 8, "noise": 0.05},
-    "Swimmer": {"directions": 8, "top_directions": 4, "noise": 0.05},
-    "HalfCheetah": {"directions": 8, "top_directions": 4, "noise": 0.05},
-    "Ant": {"directions": 32, "top_directions": 16, "noise": 0.01},
-    "Hopper": {"directions": 8, "top_directions": 4, "noise": 0.05},
-    "InvertedDoublePendulum": {"directions": 8, "top_directions": 8, "noise": 0.025},
-}
-"""The best of the paper's grid for each task; its step size is 0.01 in all of them. Other tasks
-take the values that most of these share."""
 
 
 def _rounds(algorithm: str, task: str) -> Values:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 from litmus.errors import BadInput, suggest
@@ -40,26 +41,18 @@ class Entry:
         return found if dataclasses.is_dataclass(found) else NoOptions
 
 
-class Registry(Mapping[str, Entry]):
+class Registry(dict[str, Entry]):
     """What there is of one kind. `provided` are fields that litmus fills in itself."""
 
     def __init__(self, kind: str, entries: dict[str, Entry], provided: tuple[str, ...] = ()):
-        self.kind, self.entries, self.provided = kind, entries, provided
-
-    def __getitem__(self, name: str) -> Entry:
-        return self.entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.entries)
-
-    def __len__(self) -> int:
-        return len(self.entries)
+        super().__init__(entries)
+        self.kind, self.provided = kind, provided
 
     def find(self, name: str) -> Entry:
-        if name in self.entries:
-            return self.entries[name]
+        if name in self:
+            return self[name]
         if ":" not in name:
-            raise BadInput(f"unknown {self.kind} '{name}'{suggest(name, self.entries)}")
+            raise BadInput(f"unknown {self.kind} '{name}'{suggest(name, self)}")
         own = import_named(name, self.kind)
         return Entry(name, (own.__doc__ or name).splitlines()[0])
 
@@ -67,6 +60,19 @@ class Registry(Mapping[str, Entry]):
         """The name by which `find` finds the class of this object again."""
         own = f"{type(thing).__module__}:{type(thing).__qualname__}"
         return next((name for name, entry in self.items() if entry.factory == own), own)
+
+    def require_findable(self, thing: object) -> None:
+        """What cannot be found again by its name could be trained, but never resumed or judged."""
+        name = self.name_of(thing)
+        try:
+            is_found = self.find(name).load() is type(thing)
+        except BadInput:
+            is_found = False
+        if not is_found:
+            raise BadInput(
+                f"{self.kind} '{name}' cannot be found again by its name: define it at the top "
+                "level of a module"
+            )
 
 
 def import_named(name: str, kind: str) -> Any:
@@ -80,7 +86,8 @@ def import_named(name: str, kind: str) -> Any:
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BadInput(f"{kind} '{name}': importing '{module}' failed: {reason}") from error
-    if not attribute or not hasattr(loaded, attribute):
+    try:
+        return reduce(getattr, attribute.split("."), loaded)
+    except AttributeError as error:
         near = suggest(attribute, [word for word in vars(loaded or object) if word[:1] != "_"])
-        raise BadInput(f"{kind} '{name}': '{module}' has no '{attribute}'{near}")
-    return getattr(loaded, attribute)
+        raise BadInput(f"{kind} '{name}': '{module}' has no '{attribute}'{near}") from error

@@ -115,6 +115,20 @@ def test_a_package_knows_only_those_before_it(module: str) -> None:
     assert known <= set(allowed), f"{module} imports {sorted(known - set(allowed))}"
 
 
+def test_what_reads_runs_does_not_reach_into_training() -> None:
+    reading = [name for name in MODULES if name.startswith(("litmus.analysis", "litmus.reports"))]
+    assert reading
+    for name in reading:
+        assert "training" not in {room_of(found) for found in build_graph()[name]}, name
+
+
+def test_no_import_is_relative() -> None:
+    """Those would not be seen here."""
+    for name, path in MODULES.items():
+        nodes = ast.walk(ast.parse(path.read_text()))
+        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), name
+
+
 def test_every_room_has_its_place() -> None:
     assert {room_of(name) for name in MODULES if name != "litmus"} <= {*ORDER, "native"}
 

@@ -93,7 +93,7 @@ def test_what_is_chosen_by_name_brings_its_own_options() -> None:
 
 def test_an_option_whose_name_is_taken_is_an_error() -> None:
     values = {"task": "Swimmer-v5", "architecture": "toys:NoisyArchitecture"}
-    with pytest.raises(BadInput, match="two options are called 'noise'"):
+    with pytest.raises(BadInput, match="NoisyArchitecture both have an option 'noise'"):
         make_config("pssvf", values)
 
 

@@ -103,6 +103,9 @@ class Ars(SavesAttributes):
             raise RunFailed(f"learning diverged in round {measured.number}: θ is not finite")
         return {"return_spread": spread, "step_length": float(np.linalg.norm(step))}
 
+    def close(self) -> None:
+        pass
+
     def state_dict(self) -> Mapping[str, Any]:
         return self.save_attributes()
 

@@ -76,6 +76,9 @@ class Algorithm(Protocol):
         """Go back to where `state_dict` was called; the evaluator is there already. `rounds` are
         all those up to there."""
 
+    def close(self) -> None:
+        """Let go of whatever it holds."""
+
 
 class AlgorithmFactory(Protocol):
     """A class or a function. It has a TrainConfig as `Options`, if it is not in the registry."""

@@ -33,7 +33,7 @@ from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes
 from litmus.config import PssvfConfig
-from litmus.errors import RunFailed
+from litmus.errors import BadInput, RunFailed
 from litmus.evaluators.base import Evaluator, design_evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
@@ -63,23 +63,29 @@ class Learner:
         batch = self.buffer.select(slots)
         policies = FlatPopulation(self.architecture, batch.rows)
         loss = self.evaluator.loss(policies, batch.returns, batch.weights)
-        parameters = list(self.evaluator.parameters())
+        parameters = self._find_trainable()
         gradients = torch.autograd.grad(loss, parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
             parameter.grad = gradient
         self.evaluator_optimizer.step()
-        return loss.detach() * self.evaluator.return_std.square()
+        return self.evaluator.loss_in_returns(loss.detach())
 
     def climb(self) -> Tensor:
         """One step of θ up V(θ), V staying as it is; V(θ) before it."""
-        self.evaluator.requires_grad_(False)  # no gradient of it is needed
+        trainable = self._find_trainable()
+        for parameter in trainable:
+            parameter.requires_grad_(False)  # no gradient of it is needed
         policy = FlatPopulation(self.architecture, self.theta.unsqueeze(0))
         output = self.evaluator.output(policy)  # it rises where V does, and has no unit
         (gradient,) = torch.autograd.grad(output, self.theta)
-        self.evaluator.requires_grad_(True)
+        for parameter in trainable:
+            parameter.requires_grad_(True)
         self.theta.grad = -gradient
         self.theta_optimizer.step()
         return self.evaluator.to_returns(output.detach())[0]
+
+    def _find_trainable(self) -> list[Tensor]:
+        return [parameter for parameter in self.evaluator.parameters() if parameter.requires_grad]
 
     def update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
         """The updates that one episode brings; the mean error and the last V(θ)."""
@@ -129,6 +135,11 @@ class Pssvf(SavesAttributes):
                 config.evaluator, architecture, config.evaluator_options
             )
         self.evaluator.to(self.device)
+        has_no_scale = type(self.evaluator).rescale_output is Evaluator.rescale_output
+        if config.standardize_returns and has_no_scale:
+            raise BadInput(
+                f"--standardize-returns: the evaluator {config.evaluator} has no `rescale_output`"
+            )
         self.theta_optimizer = _make_adam([self.theta], config.policy_lr)
         self.evaluator_optimizer = _make_adam(self.evaluator.parameters(), config.evaluator_lr)
         self.buffer = Buffer(config.buffer_size, architecture.num_params, self.device)
@@ -221,6 +232,9 @@ class Pssvf(SavesAttributes):
                 "smaller learning rates may help"
             )
         return metrics
+
+    def close(self) -> None:
+        pass
 
     def state_dict(self) -> Mapping[str, Any]:
         return self.save_attributes()

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.optim import Adam
+from torch.optim import Optimizer
 
 Saved = dict[str, Any]
 
@@ -25,6 +25,7 @@ class SavesAttributes:
     saved: ClassVar[tuple[str, ...]]
 
     def save_attributes(self) -> Saved:
+        typing.get_type_hints(type(self))  # what cannot be loaded is not saved either
         return {name: save(getattr(self, name)) for name in self.saved}
 
     def load_attributes(self, state: Mapping[str, Any]) -> None:
@@ -41,8 +42,10 @@ def save(value: Any) -> Any:
         return torch.from_numpy(value)
     if isinstance(value, nn.Module):
         return dict(value.state_dict())
-    if isinstance(value, Adam):
-        return {str(number): dict(of) for number, of in value.state_dict()["state"].items()}
+    if isinstance(value, Optimizer):
+        state = value.state_dict()
+        by_parameter = {str(number): dict(of) for number, of in state["state"].items()}
+        return {"state": by_parameter, "groups": state["param_groups"]}
     if dataclasses.is_dataclass(value):
         return {spec.name: save(getattr(value, spec.name)) for spec in dataclasses.fields(value)}
     return value
@@ -57,10 +60,9 @@ def load(now: Any, saved: Any, hint: Any) -> Any:
     if isinstance(now, nn.Module):
         now.load_state_dict(saved)
         return now
-    if isinstance(now, Adam):
-        by_parameter = {int(number): dict(of) for number, of in saved.items()}
-        groups = now.state_dict()["param_groups"]
-        now.load_state_dict({"state": by_parameter, "param_groups": groups})
+    if isinstance(now, Optimizer):
+        by_parameter = {int(number): dict(of) for number, of in saved["state"].items()}
+        now.load_state_dict({"state": by_parameter, "param_groups": saved["groups"]})
         return now
     return build(hint, saved)
 

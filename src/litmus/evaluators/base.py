@@ -54,6 +54,7 @@ class Evaluator(nn.Module):
 
     def __init__(self, state_shape: Sequence[int]) -> None:
         super().__init__()
+        self.probing_states = None
         self.state_shape = tuple(state_shape)
         self.register_buffer("mean", torch.zeros(self.state_shape, dtype=torch.float64))
         self.register_buffer("std", torch.ones(self.state_shape, dtype=torch.float64))
@@ -85,6 +86,10 @@ class Evaluator(nn.Module):
         """
         error = self.output(population) - self.to_outputs(returns)
         return (weights * error.square()).sum()
+
+    def loss_in_returns(self, loss: Tensor) -> Tensor:
+        """What `loss` gave, in the task's unit: that of a square."""
+        return loss * self.return_std.square()
 
     def to_returns(self, outputs: Tensor) -> Tensor:
         return self.return_mean + self.return_std * outputs
@@ -139,6 +144,7 @@ def design_evaluator(
     """An untrained evaluator of a kind that the user names."""
     entry = EVALUATORS.find(kind)
     evaluator: Evaluator = entry.load().design(architecture, entry.find_options()(**options))
+    EVALUATORS.require_findable(evaluator)
     return evaluator
 
 

@@ -23,6 +23,7 @@ from litmus.policies.population import Population
 
 
 class FingerprintEvaluator(Evaluator):
+    Options = FingerprintOptions
     probing_states: nn.Parameter  # [K, *state], normalised coordinates
 
     def __init__(
@@ -67,6 +68,7 @@ class FingerprintEvaluator(Evaluator):
         return self.to_returns(self._output_for(actions))
 
     def _output_for(self, actions: Tensor) -> Tensor:  # [B, K, A] -> [B]
+        actions = actions.to(self.probing_states.dtype)
         outputs: Tensor = self.head(actions.flatten(1)).squeeze(-1)
         return outputs
 

@@ -18,11 +18,10 @@ from litmus.policies.population import FlatPopulation, Population
 
 
 class FlatEvaluator(Evaluator):
-    probing_states: None
+    Options = FlatOptions
 
     def __init__(self, state_shape: Sequence[int], num_params: int, hidden: Sequence[int]) -> None:
         super().__init__(state_shape)
-        self.probing_states = None
         self.num_params = num_params
         self.hidden = tuple(hidden)
         self.head = make_head(num_params, self.hidden)

@@ -7,6 +7,7 @@ one is one new file and one line in `ARCHITECTURES`. This module does not import
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -28,7 +29,7 @@ Forward = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 class Architecture(Protocol):
     """A family of policies that differ by their flat parameters [P] only.
 
-    Hashable. Built from state shape, head and its options; a dataclass's further fields are those.
+    A frozen dataclass: its fields besides state shape and head are its options.
     """
 
     state_shape: tuple[int, ...]
@@ -37,9 +38,6 @@ class Architecture(Protocol):
     @property
     def num_params(self) -> int:
         """P."""
-
-    def options(self) -> dict[str, Any]:
-        """Whatever besides state shape and head is needed to build it again, as JSON."""
 
     def build(self) -> torch.nn.Module:
         """Return the network, from normalised states [N, *state] to action parameters [N, A]."""
@@ -81,10 +79,18 @@ def architecture_to_json(architecture: Architecture) -> dict[str, Any]:
         "state_shape": list(architecture.state_shape),
         "distribution": architecture.head.distribution,
         "actions": actions_to_json(architecture.head.actions),
-        "options": architecture.options(),
+        "options": {
+            field.name: getattr(architecture, field.name)
+            for field in dataclasses.fields(architecture)  # type: ignore[arg-type]
+            if field.init and field.name not in ARCHITECTURES.provided
+        },
     }
 
 
 def architecture_from_json(data: dict[str, Any]) -> Architecture:
     head = ActionHead(data["distribution"], actions_from_json(data["actions"]))
-    return make_architecture(data["name"], data["state_shape"], head, **data["options"])
+    options = {
+        name: tuple(value) if isinstance(value, list) else value  # JSON has no tuples
+        for name, value in data["options"].items()
+    }
+    return make_architecture(data["name"], data["state_shape"], head, **options)

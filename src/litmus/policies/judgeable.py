@@ -5,7 +5,8 @@ litmus' own policies, an `nn.Module`, a plain function: only what they do in sta
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import torch
@@ -33,7 +34,8 @@ def ask(policy: Judgeable, states: Tensor) -> Tensor:  # [K, *state] -> [K, A]
         wanted = tuple(policy.state_shape)
         raise BadInput(f"the policy takes states of shape {wanted}, not {tuple(states.shape[1:])}")
     try:
-        answer = policy(_move_to(policy, states))
+        with _as_it_is_used(policy):
+            answer = policy(_move_to(policy, states))
         actions = answer if isinstance(answer, Tensor) else torch.as_tensor(answer)
     except BadInput:
         raise
@@ -50,6 +52,20 @@ def ask(policy: Judgeable, states: Tensor) -> Tensor:  # [K, *state] -> [K, A]
     if not actions.isfinite().all():
         raise BadInput("the policy's action parameters are not all finite numbers")
     return actions.to(states.device, torch.get_default_dtype())
+
+
+@contextlib.contextmanager
+def _as_it_is_used(policy: Judgeable) -> Iterator[None]:
+    """A module without dropout, and without learning from what it is asked."""
+    modules = list(policy.modules()) if isinstance(policy, nn.Module) else []
+    in_training = [module for module in modules if module.training]
+    for module in in_training:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module in in_training:
+            module.training = True
 
 
 def _move_to(policy: Judgeable, states: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,17 +46,9 @@ class MlpArchitecture:
         widths = (int(np.prod(self.state_shape)), *self.hidden, self.head.size)
         return MlpShape(tuple(pairwise(widths)), self.activation)
 
-    @property
-    def layer_sizes(self) -> tuple[tuple[int, int], ...]:
-        """(inputs, outputs) of each linear layer."""
-        return self.shape.layer_sizes
-
     @cached_property
     def num_params(self) -> int:
         return self.shape.num_params
-
-    def options(self) -> dict[str, Any]:
-        return {"hidden": list(self.hidden), "activation": self.activation}
 
     def build(self) -> torch.nn.Module:
         from litmus.policies.networks import MlpNetwork

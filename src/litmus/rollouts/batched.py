@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from litmus.errors import RunFailed
 from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.episode import draw_episode
@@ -39,4 +40,7 @@ class BatchedPending:
             setting.architecture, rows.to(self.collector.device), request.normalizer
         )
         with torch.no_grad():
-            return self.collector.task.measure(population, [one.seed for one in drawn])
+            episodes = self.collector.task.measure(population, [one.seed for one in drawn])
+        if len(episodes) != len(drawn):
+            raise RunFailed(f"the task measured {len(episodes)} of {len(drawn)} policies")
+        return episodes

@@ -30,7 +30,7 @@ class EpisodeDraw:
 
 def draw_episode(setting: Setting, request: Request, index: int) -> EpisodeDraw:
     flat_params = request.flat_params
-    if request.noise > 0:
+    if request.noise != 0:
         flat_params = perturb(flat_params, request.noise, setting.seed, index, request.antithetic)
     generator = make_generator(setting.seed, request.stream, index)
     return EpisodeDraw(flat_params, int(generator.integers(2**31)), generator)

@@ -39,7 +39,7 @@ def write_checkpoint(directory: Path, number: int, tree: Mapping[str, Any]) -> N
     """Write a checkpoint and remove all but the last two."""
     path = directory / f"round-{number:08d}.safetensors"
     values, tensors = split_tree(tree)
-    metadata = {"format": str(FORMAT), "values": json.dumps(values, allow_nan=False)}
+    metadata = {"format": str(FORMAT), "values": json.dumps(values)}
     data = write_tensors(path, tensors, metadata)
     write_bytes(path.with_suffix(".sha256"), hashlib.sha256(data).hexdigest().encode())
     for old in list_checkpoints(directory)[KEPT:]:
@@ -98,6 +98,8 @@ def split_tree(tree: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tenso
     values: dict[str, Any] = {}
     tensors: dict[str, Tensor] = {}
     for name, value in tree.items():
+        if SEPARATOR in name:
+            raise ValueError(f"a name in a checkpoint cannot hold '{SEPARATOR}': {name}")
         if isinstance(value, Tensor):
             tensors[name] = value
         elif isinstance(value, Mapping):

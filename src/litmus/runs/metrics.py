@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 Event = dict[str, Any]
 
 
@@ -56,7 +58,9 @@ def read_metrics(path: Path) -> list[Event]:
 
 
 def finite_or_none(value: Any) -> Any:
-    """JSON has no NaN: what is not finite becomes null."""
+    """JSON has no NaN: what is not finite becomes null. Numbers of numpy become plain ones."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list | tuple):

@@ -14,9 +14,6 @@ if TYPE_CHECKING:  # numpy: `litmus --help` does without it
 
 SurvivalBonus = Literal["auto", "keep", "remove"]
 
-TASKS: dict[str, str] = {}
-"""Built-in tasks that are no Gymnasium environments: name -> 'module:factory'."""
-
 
 def make_task_spec(
     name: str,
@@ -25,7 +22,7 @@ def make_task_spec(
 ) -> TaskSpec:
     """Return how to build the task called `name`; raise BadInput where there is no such task.
 
-    A name is a built-in task, a Gymnasium id, `module:Id` for an id that a module registers, or
+    A name is a Gymnasium id, `module:Id` for an id that a module registers, or
     `module:Class` for an environment or a task of the user's own. `env_kwargs` are its options.
     """
     from litmus.tasks.base import TaskSpec
@@ -34,8 +31,6 @@ def make_task_spec(
     from litmus.tasks.own import is_own
 
     options = _check_options(env_kwargs)
-    if name in TASKS:
-        return TaskSpec(TASKS[name], options)
     body = find_body(name)
     removed = survival_bonus == "remove" or (
         survival_bonus == "auto" and body is not None and bool(body.survival_bonus_removed)

@@ -109,7 +109,11 @@ def make_control_task(
 ) -> ControlTask:
     """The task of an environment that Gymnasium knows by name."""
     environment = make_environment(environment_id, registration, env_kwargs)
-    return ControlTask(environment, environment_id, remove_survival_bonus)
+    try:
+        return ControlTask(environment, environment_id, remove_survival_bonus)
+    except (TypeError, ValueError) as error:  # an option that the environment took unread
+        reason = " ".join(str(error).split())
+        raise BadInput(f"task '{environment_id}' cannot be used: {reason}") from error
 
 
 def translate_actions(space: spaces.Space[Any]) -> Callable[[Any], Any]:

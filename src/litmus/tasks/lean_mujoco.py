@@ -27,6 +27,8 @@ from litmus.tasks.mujoco import BODIES, Body, PlanarLoop
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
 
+LONGEST = 100_000
+"""Steps of an episode that the loop makes room for."""
 VELOCITY_BOUND = 10.0
 VERSIONS = (4, 5)
 _KNOWN = {
@@ -65,6 +67,8 @@ class Facts:
 def find_facts(environment: gymnasium.Env[Any, Any]) -> Facts | None:
     """None unless the environment is exactly one that the loop knows, as `make` wraps it."""
     if type(environment) is not TimeLimit or type(environment.env) is not OrderEnforcing:
+        return None
+    if not 0 < (environment._max_episode_steps or 0) <= LONGEST:
         return None
     bare: Any = environment.env.env
     kind = type(bare)

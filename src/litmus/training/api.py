@@ -44,7 +44,8 @@ def make_config(
         raise BadInput("no task given; name one with --task, such as --task Swimmer-v5")
     values = preset_values(preset, algorithm, str(given["task"]))
     known = find_options(algorithm, {**values, **given})
-    values = {name: value for name, value in values.items() if name in known}
+    # What a user's own class defines has its own defaults: a preset speaks of litmus' options.
+    values = {name: v for name, v in values.items() if name in known and known[name].is_ours}
     return read_config(algorithm, {**values, **given})
 
 

@@ -11,7 +11,7 @@ from litmus.config import TrainConfig
 from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, make_architecture
-from litmus.rollouts.make import count_cores
+from litmus.policies.consistency import check_architecture
 from litmus.tasks.base import TaskSpec
 
 
@@ -21,9 +21,12 @@ def design_policy(config: TrainConfig, spec: TaskSpec) -> Architecture:
     try:
         head = ActionHead.for_task(config.distribution, task.actions)
         options = config.architecture_options
-        return make_architecture(config.architecture, task.state_shape, head, **options)
+        made = make_architecture(config.architecture, task.state_shape, head, **options)
     finally:
         task.close()
+    if not type(made).__module__.startswith("litmus."):
+        check_architecture(made)
+    return made
 
 
 def choose_device(name: str) -> torch.device:
@@ -35,10 +38,10 @@ def choose_device(name: str) -> torch.device:
 
 
 @contextlib.contextmanager
-def torch_threads(device: torch.device) -> Iterator[None]:
+def torch_threads(device: torch.device, cores: int) -> Iterator[None]:
     """The learner shares the cores with the workers; beside a GPU one thread is enough."""
     threads = torch.get_num_threads()
-    torch.set_num_threads(count_cores() if device.type == "cpu" else 1)
+    torch.set_num_threads(cores if device.type == "cpu" else 1)
     try:
         yield
     finally:

@@ -103,7 +103,10 @@ class Trainer:
     def train(self) -> None:
         """Train until the steps are reached; raises Interrupted on Ctrl-C, resumable."""
         try:
-            with self._interrupt.catching(self.display.note), torch_threads(self.device):
+            with (
+                self._interrupt.catching(self.display.note),
+                torch_threads(self.device, self.cores),
+            ):
                 if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
                     self._save()
@@ -123,6 +126,7 @@ class Trainer:
 
     def close(self) -> None:
         self.display.close()
+        self.algorithm.close()
         self.collector.close()
         self.tensorboard.close()
         for file in (self.metrics, self.journal):
@@ -147,20 +151,20 @@ class Trainer:
         counters.iterations += 1
         counters.steps += progress.steps
         counters.episodes += progress.episodes
+        counted = {"round": number, "steps": counters.steps, "episodes_done": counters.episodes}
         measured = {} if progress.round is None else self._record_round(progress.round)
-        self._write(
-            "round",
-            round=number,
-            steps=counters.steps,
-            episodes_done=counters.episodes,
-            **measured,
-            **progress.metrics,
-        )
+        if taken := progress.metrics.keys() & (counted | measured).keys():
+            raise RunFailed(f"metrics of the algorithm have names that are taken: {sorted(taken)}")
+        self._write("round", **counted, **measured, **progress.metrics)
 
     def _record_round(self, measured: Round) -> dict[str, Any]:
         """Put it into the journal; what is told of its episodes."""
         counters, kept = self.counters, [outcome for _, outcome in measured.kept]
         dropped = len(measured.episodes) - len(kept)
+        if measured.number != counters.rounds:
+            raise RunFailed(
+                f"the algorithm calls this round {measured.number}, and it is {counters.rounds}"
+            )
         counters.rounds += 1
         counters.dropped += dropped
         if dropped:
@@ -299,6 +303,8 @@ class Trainer:
         state, evaluator = restored.state, self.algorithm.evaluator
         if self.algorithm.keeps_rounds:
             self.journal.cut(self.counters.rounds)
+        if (evaluator is None) != (state.evaluator is None):
+            raise BadInput(f"{self.run.path} was trained with another kind of algorithm")
         if evaluator is not None and state.evaluator is not None:
             evaluator.load_state_dict(state.evaluator.tensors)
             if evaluator.probing_states is not None:

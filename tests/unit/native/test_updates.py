@@ -132,7 +132,7 @@ class Learned:
         batch = learner.buffer.select(slots)
         rows = torch.stack([*batch.rows]) if step == "fit" else learner.theta.detach()[None]
         self.policies = Perceptrons(
-            architecture.layer_sizes, architecture.activation, rows, evaluator.probing_states
+            architecture.shape.layer_sizes, architecture.activation, rows, evaluator.probing_states
         )
         squashed = Squashed(architecture.head, self.policies.outputs)
         sizes = squashed.actions.value.shape  # [B, K, A]
@@ -218,7 +218,7 @@ def make_integer_learner(case: str) -> Learner:
         return kept * torch.randint(-1, 2, sizes, generator=generator).float()
 
     def draw_policy() -> torch.Tensor:
-        sizes, outputs = architecture.layer_sizes, architecture.head.size
+        sizes, outputs = architecture.shape.layer_sizes, architecture.head.size
         layers = [(draw(o, i), draw(o)) for i, o in sizes]
         flat = flatten_all([*chain(*layers[:-1]), 32 * layers[-1][0], torch.zeros(outputs)])
         middle = evaluator.probing_states[:1]

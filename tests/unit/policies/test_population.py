@@ -86,7 +86,7 @@ def learn(way: str, architecture: MlpArchitecture, flat: torch.Tensor, states: t
 
 def bound(architecture: MlpArchitecture, flat: torch.Tensor, states: torch.Tensor):
     """What `learn` must give, with how far float32 may be from it."""
-    sizes, activation = architecture.layer_sizes, architecture.activation
+    sizes, activation = architecture.shape.layer_sizes, architecture.activation
     networks = Perceptrons(sizes, activation, flat, states.flatten(1))
     squashed = Squashed(architecture.head, networks.outputs)
     weights = make_weights(squashed.actions.value.float())
@@ -211,7 +211,7 @@ def test_a_policy_is_the_same_after_saving_and_loading(head: str, tmp_path) -> N
     assert torch.equal(loaded(observations), policy(observations))
     mean, std = torch.arange(4.0), torch.tensor([1.0, 2.0, 3.0, 4.0])
     normalized = (exactly(observations) - exactly(mean)) / exactly(std)
-    layers = (architecture.layer_sizes, architecture.activation)
+    layers = (architecture.shape.layer_sizes, architecture.activation)
     outputs = Perceptrons(*layers, flat[:1], normalized).outputs
     assert_within(policy(observations), Squashed(architecture.head, outputs).actions[0])
 
