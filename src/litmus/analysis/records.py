@@ -174,6 +174,13 @@ def read_showable(paths: Sequence[Path | str]) -> list[RunRecord]:
     raise BadInput(f"none of these is a run directory: {shown}{more}")
 
 
+def read_returns(event: Event) -> list[float]:
+    """The returns of an evaluation's episodes that are finite."""
+    returns = event.get("returns")
+    values = returns if isinstance(returns, list) else []
+    return [float(value) for value in values if _is_number(value)]
+
+
 def read_curve(events: Sequence[Event], over: str, value: str) -> Curve:
     """The points of a metric that are there and finite."""
     return Curve.of(

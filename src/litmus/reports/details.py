@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 
 from litmus.analysis.behaviour import Behaviour, run_behaviour
+from litmus.analysis.judgement import Judgement
 from litmus.analysis.knowledge import (
-    Judgement,
     PolicySample,
     ProbingKnowledge,
     choose_fresh_count,

@@ -8,7 +8,7 @@ import numpy as np
 
 from litmus.analysis.behaviour import Behaviour
 from litmus.analysis.groups import Group
-from litmus.analysis.knowledge import Judgement
+from litmus.analysis.judgement import Judgement
 from litmus.analysis.records import RunRecord, read_curve
 from litmus.reports.details import RunDetails
 from litmus.reports.figures import Bar, BarChart, Chart, Panel, Series, View

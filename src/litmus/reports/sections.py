@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from litmus.analysis.groups import Group, find_differences, show_value
-from litmus.analysis.knowledge import Judgement
+from litmus.analysis.judgement import Judgement
 from litmus.analysis.records import RunRecord
 from litmus.reports.details import RunDetails
 from litmus.reports.drawings import (
