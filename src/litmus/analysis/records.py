@@ -124,6 +124,25 @@ class RunRecord:
     def best_evaluation(self) -> Event | None:
         return max(self.evaluations, key=lambda event: float(event["mean"]), default=None)
 
+    @cached_property
+    def removes_bonus(self) -> bool:
+        """Whether training returns are without the survival bonus, as far as the rounds show."""
+        pairs = [(event.get("mean"), event.get("training_mean")) for event in self.rounds]
+        return any(
+            not math.isclose(paid, trained, rel_tol=1e-6, abs_tol=1e-6)
+            for paid, trained in pairs
+            if isinstance(paid, int | float) and isinstance(trained, int | float)
+        )
+
+    @property
+    def measured_training_curve(self) -> Curve:
+        """What evaluations of θ measured, in the units that V predicts; empty where that is not
+        known: older runs did not keep it where the survival bonus is removed."""
+        curve = read_curve(self.evaluations, "steps", "training_mean")
+        if curve.x.size or self.removes_bonus:
+            return curve
+        return read_curve(self.evaluations, "steps", "mean")
+
     def evaluation_curve(self, over: Literal["steps", "wall_s"]) -> Curve:
         return read_curve(self.evaluations, over, "mean")
 
