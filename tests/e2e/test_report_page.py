@@ -229,6 +229,7 @@ def test_the_command_writes_the_page_and_prints_its_path(
     assert out.stat().st_size < 15e6
     assert "could not be read" in out.read_text()
     assert "Traceback" not in done.stderr
+    assert "report  hopper-0: reading the run\n" in done.stderr  # how far it is, in plain lines
 
 
 @pytest.mark.parametrize("command", ["report", "watch"])
