@@ -8,7 +8,7 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from harness import DEADLINE, wait_until
+from harness import DEADLINE, train_tiny, wait_until
 
 from litmus.reports.report import build_report
 
@@ -173,6 +173,48 @@ def test_everything_can_be_reached_by_keyboard(page: Any) -> None:
     assert "chart" in reached
 
 
+@pytest.fixture(scope="module")
+def image_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Squares, and pictures that are half as wide again as they are high."""
+    folder = tmp_path_factory.mktemp("images")
+    tasks = {"grid": "toys:ToyImageGrid-v0", "matrix": "toys:ToyMatrixWalk-v0"}
+    runs = [train_tiny(folder / name, task=task).path for name, task in tasks.items()]
+    return build_report(runs, quiet=True).write(folder / "report.html")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_images_keep_their_proportions_and_fit(browser: Any, image_page: Path, width: int) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(image_page.as_uri())
+    shapes = page.evaluate(
+        "[...document.querySelectorAll('img.pixels')].map(i => "
+        "[i.naturalWidth / i.naturalHeight, i.clientWidth / i.clientHeight, i.clientWidth])"
+    )
+    assert {round(natural, 1) for natural, _, _ in shapes} == {1.0, 1.5}
+    for natural, shown, wide in shapes:
+        assert shown == pytest.approx(natural, rel=0.03)  # whole pixels of the screen
+        assert wide > 60
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator("img.pixels").first.evaluate("i => getComputedStyle(i).imageRendering") == (
+        "pixelated"
+    )
+    page.close()
+
+
+def test_probabilities_start_at_the_left_of_their_track(browser: Any, image_page: Path) -> None:
+    page = browser.new_page(viewport={"width": 1280, "height": 844})
+    page.goto(image_page.as_uri())
+    offsets = page.evaluate(
+        "[...document.querySelectorAll('#probing-states .meter.actions li')]"
+        ".filter(l => l.innerText.includes('choice'))"
+        ".map(l => l.querySelector('.fill').getBoundingClientRect().left"
+        " - l.querySelector('.track').getBoundingClientRect().left)"
+    )
+    assert len(offsets) == 3 * 4
+    assert max(map(abs, offsets)) < 0.5
+    page.close()
+
+
 def test_the_command_writes_the_page_and_prints_its_path(
     run_litmus: Callable[..., CompletedProcess[str]],
     small_runs: list[Path],
@@ -187,6 +229,7 @@ def test_the_command_writes_the_page_and_prints_its_path(
     assert out.stat().st_size < 15e6
     assert "could not be read" in out.read_text()
     assert "Traceback" not in done.stderr
+    assert "report  hopper-0: reading the run\n" in done.stderr  # how far it is, in plain lines
 
 
 @pytest.mark.parametrize("command", ["report", "watch"])

@@ -19,6 +19,10 @@ MOST_STEPS = 5_000
 """An environment without a time limit must not hold up the report."""
 
 
+class NoSingleSteps(BadInput):
+    """Nothing is wrong: the task runs whole episodes and shows no steps of them."""
+
+
 @dataclass(frozen=True)
 class Behaviour:
     """A trace of one episode."""
@@ -56,7 +60,7 @@ def run_behaviour(task: TaskSpec, policy: Policy, seed: int = 0) -> Behaviour:
     )
     try:
         if not isinstance(built, StepsThrough):
-            raise BadInput("the task has no single steps that could be shown")
+            raise NoSingleSteps("the task has no single steps that could be shown")
         episode = built.step_through(acting.act, int(generator.integers(2**31)))
         steps = list(islice(episode, MOST_STEPS))
         seconds_per_step = built.seconds_per_step

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from litmus.analysis.records import RunRecord
+from litmus.analysis.records import RunRecord, read_returns
 from litmus.analysis.statistics import (
     Band,
     Estimate,
     average_curves,
     interquartile_mean,
-    mean,
-    stratified_bootstrap,
+    summarize,
+    summarize_range,
 )
 
 NOT_THE_CONFIGURATION = frozenset(
@@ -25,8 +25,6 @@ NOT_THE_CONFIGURATION = frozenset(
 """Options by which two runs of one configuration may differ: none of them is about the method."""
 
 LABEL_PARTS = 3
-FEWEST_EVALUATIONS = 3
-"""Of a single run, for an interval over its evaluations."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +42,20 @@ class Group:
 
     @property
     def final_return(self) -> Estimate | None:
-        """Interquartile mean over runs; of one run, the mean over its last evaluations."""
+        """Over runs; of one run, its final return with the range that it is the mean of."""
         if len(self.finals) > 1:
-            return stratified_bootstrap([self.finals])
+            return summarize(self.finals)
         for record in self.records:
             if record.final_return is not None:
-                return estimate_single(record)
+                return summarize_single(record)
         return None
+
+    @property
+    def untrained_return(self) -> float | None:
+        """Mean over runs, where all that have a final return were measured before training too."""
+        known = [r.untrained_return for r in self.records if r.final_return is not None]
+        found = [value for value in known if value is not None]
+        return float(np.mean(found)) if found and len(found) == len(known) else None
 
     def average(self, over: Literal["steps", "wall_s"]) -> Band | None:
         return average_curves([record.evaluation_curve(over) for record in self.records])
@@ -65,20 +70,16 @@ class Group:
         return min(finished, key=lambda r: abs((r.final_return or 0.0) - middle))
 
 
-def estimate_single(record: RunRecord) -> Estimate:
-    """The final return of one run.
+def summarize_single(record: RunRecord) -> Estimate:
+    """The final return of one run: the range is that of its evaluations, or of the one's episodes.
 
-    Evaluations are of different policies, so whole evaluations are resampled; where there are too
-    few of them, their episodes.
+    It says how steady this run is at its end, and nothing of other seeds.
     """
-    means = [float(event["mean"]) for event in record.final_evaluations]
-    if len(means) >= FEWEST_EVALUATIONS:
-        return stratified_bootstrap([means], statistic=mean)
-    returns = [
-        np.array(event.get("returns") or [event["mean"]], dtype=np.float64)
-        for event in record.final_evaluations
-    ]
-    return stratified_bootstrap([r[np.isfinite(r)] for r in returns], statistic=mean)
+    evaluations = record.final_evaluations
+    if len(evaluations) > 1:
+        return summarize_range([float(event["mean"]) for event in evaluations])
+    mean = float(evaluations[0]["mean"])
+    return replace(summarize_range(read_returns(evaluations[0]) or [mean]), value=mean)
 
 
 def group_records(records: Sequence[RunRecord]) -> list[Group]:

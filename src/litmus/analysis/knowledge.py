@@ -1,4 +1,4 @@
-"""What V knows: how well it predicts, which probing states it listens to, what in them it uses.
+"""What V knows: how well it predicts, which probing states change it, which components it uses.
 
 Predicted and measured are *training* returns (survival bonus removed, where it is): that is what
 the evaluator learned.
@@ -15,7 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from litmus.analysis.statistics import Floats, rank_correlation
+from litmus.analysis.judgement import Judgement
+from litmus.analysis.statistics import Floats
 from litmus.analysis.stopping import IsStopped, never
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
@@ -47,30 +48,6 @@ class PolicySample:
 
     flat_params: NDArray[np.float32]  # [B, P]
     measured: Floats  # [B]
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """Predictions beside measurements."""
-
-    predicted: Floats  # [B]
-    measured: Floats  # [B]
-
-    @property
-    def rank_correlation(self) -> float | None:
-        return rank_correlation(self.predicted, self.measured)
-
-    @property
-    def error(self) -> float | None:
-        """Root of the mean squared error."""
-        if not self.measured.size:
-            return None
-        return float(np.sqrt(np.mean(np.square(self.predicted - self.measured))))
-
-    @property
-    def guessing_error(self) -> float | None:
-        """The error of always saying the mean of what was measured: what V must beat."""
-        return float(np.std(self.measured)) if self.measured.size else None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How sure we are: interquartile means, bootstrap intervals, rank correlation, common curves."""
+"""How sure we are: means with ranges or bootstrap intervals, rank correlation, common curves."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ Statistic = Callable[[Floats], Floats]
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
+FEWEST_FOR_INTERVAL = 5
+"""Fewer values than this say too little about others for an interval: they get their range."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number and the interval that it probably lies in."""
+    """A number, and how far what it was made from spreads."""
 
     value: float
     low: float
     high: float
+    is_range: bool = False
+    """`low` and `high` are the lowest and the highest value; else a 95% interval of `value`."""
 
 
 def interquartile_mean(values: ArrayLike) -> Floats:  # [..., N] -> [...]
@@ -67,6 +71,18 @@ def stratified_bootstrap(
     return Estimate(float(statistic(np.concatenate(groups))), float(low), float(high))
 
 
+def summarize(values: Sequence[float]) -> Estimate:
+    """Interquartile mean with an interval; of fewer than five values, their mean and range."""
+    if len(values) >= FEWEST_FOR_INTERVAL:
+        return stratified_bootstrap([values])
+    return summarize_range(values)
+
+
+def summarize_range(values: Sequence[float]) -> Estimate:
+    """The mean, the lowest and the highest."""
+    return Estimate(float(mean(values)), min(values), max(values), is_range=True)
+
+
 def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
     """Spearman's ρ, ties at their mean rank; None where one side does not vary."""
     a, b = _rank(np.asarray(first)), _rank(np.asarray(second))
@@ -98,7 +114,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Band:
-    """The mean of several curves with its bootstrap interval."""
+    """The mean of several curves: with its bootstrap interval, or with the range of few curves."""
 
     x: Floats
     mean: Floats
@@ -109,7 +125,8 @@ class Band:
 def average_curves(curves: Sequence[Curve], points: int = 300, seed: int = 0) -> Band | None:
     """Mean over runs on a common grid, no further than the shortest run got.
 
-    The interval resamples whole runs, so it says how another set of runs might have looked.
+    The interval resamples whole runs, so it says how another set of runs might have looked. Fewer
+    than five curves are too few for that: the band is from the lowest of them to the highest.
     """
     curves = [curve for curve in curves if curve.x.size]
     if not curves:
@@ -121,6 +138,8 @@ def average_curves(curves: Sequence[Curve], points: int = 300, seed: int = 0) ->
     longest = max(curve.x.size for curve in curves)
     grid = np.linspace(start, end, min(points, max(2, longest))) if end > start else np.array([end])
     values = np.stack([np.interp(grid, curve.x, curve.y) for curve in curves])  # [N, G]
+    if len(curves) < FEWEST_FOR_INTERVAL:
+        return Band(grid, values.mean(axis=0), values.min(axis=0), values.max(axis=0))
     chosen = np.random.default_rng(seed).integers(len(curves), size=(RESAMPLES, len(curves)))
     counts = (chosen[:, :, None] == np.arange(len(curves))).sum(axis=1) / len(curves)  # [R, N]
     tail = (1 - CONFIDENCE) / 2

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from litmus.analysis.behaviour import Behaviour, run_behaviour
+from litmus.analysis.behaviour import Behaviour, NoSingleSteps, run_behaviour
+from litmus.analysis.judgement import Judgement
 from litmus.analysis.knowledge import (
-    Judgement,
     PolicySample,
     ProbingKnowledge,
     choose_fresh_count,
@@ -32,8 +32,9 @@ from litmus.analysis.stopping import IsStopped, Stopped, never
 from litmus.errors import BadInput, RunFailed
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.evaluators.flat import FlatEvaluator
 from litmus.policies.policy import Policy
-from litmus.reports.render import CannotRender, RenderedState, Rendering
+from litmus.reports.render import CannotRender, NoRenderer, RenderedState, Rendering
 from litmus.rollouts.base import Round
 from litmus.runs.restore import open_journal
 from litmus.runs.run import Run
@@ -42,6 +43,17 @@ from litmus.tasks.names import name_action_components, name_state_components
 
 SHOWN_STATES = (6, 4, 3)
 """Probing states with pictures, the most important ones: of one run, of each of two, of more."""
+
+PARTS = (
+    "reading the run",
+    "looking at the probing states",
+    "running one episode",
+    "judging policies that V learned from",
+    "measuring policies that V has not seen",
+)
+"""What is told while a run is looked into, in this order; pictures come after all runs."""
+
+Tell = Callable[[str], None]
 
 T = TypeVar("T")
 
@@ -53,6 +65,9 @@ class RunDetails:
     record: RunRecord
     shown_states: int = SHOWN_STATES[0]
     notes: list[str] = field(default_factory=list)
+    """What went wrong."""
+    remarks: list[str] = field(default_factory=list)
+    """What there is not to show, though nothing went wrong."""
     policy: Policy | None = None
     evaluator: Evaluator | None = None
     buffer: Judgement | None = None
@@ -72,10 +87,15 @@ class RunDetails:
         return re.sub(r"[^A-Za-z0-9]+", "-", self.record.name).strip("-") or "run"
 
     @property
+    def state_shape(self) -> tuple[int, ...]:
+        return () if self.policy is None else tuple(self.policy.architecture.state_shape)
+
+    @property
     def state_names(self) -> list[str]:
-        assert self.policy is not None
-        size = int(np.prod(self.policy.architecture.state_shape))
-        return name_state_components(self.record.task, size)
+        shape = self.state_shape
+        if len(shape) > 1:
+            return [f"component {', '.join(map(str, place))}" for place in np.ndindex(*shape)]
+        return name_state_components(self.record.task, int(np.prod(shape)))
 
     @property
     def action_names(self) -> list[str]:
@@ -88,9 +108,13 @@ class DetailsInProgress:
     """Details whose pictures are still being made by another process."""
 
     def __init__(
-        self, record: RunRecord, number_of_runs: int = 1, is_stopped: IsStopped = never
+        self,
+        record: RunRecord,
+        number_of_runs: int = 1,
+        is_stopped: IsStopped = never,
+        tell: Tell = lambda part: None,
     ) -> None:
-        self._is_stopped = is_stopped
+        self._is_stopped, self._tell = is_stopped, tell
         shown = SHOWN_STATES[min(number_of_runs, len(SHOWN_STATES)) - 1]
         self.details = RunDetails(record, shown)
         self._rendering: Rendering | None = None
@@ -108,6 +132,10 @@ class DetailsInProgress:
         finally:
             torch.set_num_threads(threads)
 
+    @property
+    def is_rendering(self) -> bool:
+        return self._rendering is not None
+
     def finish(self) -> RunDetails:
         """Wait for the pictures."""
         if self._rendering is not None:
@@ -119,31 +147,58 @@ class DetailsInProgress:
 
     def _examine(self, run: Run) -> None:
         details, record = self.details, self.details.record
+        self._tell(PARTS[0])
         details.policy = self._try("the policy", lambda: run.policy)
         if run.has_evaluator:
             details.evaluator = self._try("the evaluator", lambda: run.evaluator)
+        else:
+            details.remarks.append(f"run {record.name} was trained without an evaluator")
         if details.policy is None:
             return
         policy = details.policy
-        rounds = self._try("the history of policies", lambda: _read_history(run, policy)) or []
-        sample = self._try("the buffer", lambda: _sample(record, rounds))
-        if isinstance(details.evaluator, FingerprintEvaluator):
-            evaluator = details.evaluator
-            known = sample or _no_policies(policy)
-            details.probing = self._try(
-                "the probing states", lambda: examine_probing_states(evaluator, policy, known)
+        rounds, sample = self._read_policies(run, policy)
+        self._look_at_probing_states(run, policy, sample)
+        self._tell(PARTS[2])
+        try:
+            details.behaviour = self._try(
+                "one episode",
+                lambda: run_behaviour(find_task(run.config), policy, run.config.seed),
             )
-            self._read_snapshots(run)
-        details.behaviour = self._try(
-            "the behaviour",
-            lambda: run_behaviour(find_task(run.config), policy, run.config.seed),
-        )
+        except NoSingleSteps:
+            details.remarks.append(
+                f"no episode of run {record.name} is shown: its task gives no single steps"
+            )
         visited = details.behaviour.states if details.behaviour else None
         is_normalized = bool(record.config.get("normalize_observations", True))
         details.constant = find_constant_components(rounds, visited, is_normalized)
         self._start_rendering()
         if details.evaluator is not None:
             self._judge(run, details.evaluator, policy, sample)
+
+    def _read_policies(self, run: Run, policy: Policy) -> tuple[list[Round], PolicySample | None]:
+        """The rounds that were measured, and policies out of them; of an algorithm that learns no
+        evaluator nobody needs either."""
+        if self.details.evaluator is None:
+            return [], None
+        record = self.details.record
+        rounds = self._try("the history of policies", lambda: _read_history(run, policy)) or []
+        return rounds, self._try("the buffer", lambda: _sample(record, rounds))
+
+    def _look_at_probing_states(
+        self, run: Run, policy: Policy, sample: PolicySample | None
+    ) -> None:
+        details, evaluator = self.details, self.details.evaluator
+        if evaluator is None:
+            return
+        if not isinstance(evaluator, FingerprintEvaluator):
+            details.remarks.append(_explain_no_probing_states(details.record, evaluator))
+            return
+        self._tell(PARTS[1])
+        known = sample or _no_policies(policy)
+        details.probing = self._try(
+            "the probing states", lambda: examine_probing_states(evaluator, policy, known)
+        )
+        self._read_snapshots(run)
 
     def _read_snapshots(self, run: Run) -> None:
         found = self._try("how the probing states moved", run.read_probing_snapshots)
@@ -157,13 +212,16 @@ class DetailsInProgress:
     ) -> None:
         details = self.details
         if sample is not None and len(sample.measured):
+            self._tell(PARTS[3])
             details.buffer = self._try(
-                "the buffer's returns", lambda: judge(evaluator, policy.architecture, sample)
+                "what V predicts for policies it learned from",
+                lambda: judge(evaluator, policy.architecture, sample),
             )
         noise = details.record.config.get("noise")
         if noise:
+            self._tell(PARTS[4])
             details.fresh = self._try(
-                "fresh perturbations",
+                "what V predicts for unseen policies",
                 lambda: self._judge_fresh(run, evaluator, policy, float(noise)),
             )
 
@@ -189,6 +247,8 @@ class DetailsInProgress:
         if details.behaviour is not None:
             distances = details.behaviour.distances(details.probing.states[shown])
             nearest = details.behaviour.states[distances.argmin(axis=0)]
+        if len(details.state_shape) > 1:
+            return  # shown as an image or in the table
         try:
             self._rendering = Rendering(
                 details.record.task,
@@ -197,6 +257,8 @@ class DetailsInProgress:
                 nearest,
                 details.record.config.get("env_kwargs"),
             )
+        except NoRenderer as error:
+            details.remarks.append(str(error))
         except CannotRender as error:
             details.rendering_note = str(error)
 
@@ -206,6 +268,8 @@ class DetailsInProgress:
             raise Stopped
         try:
             return make()
+        except NoSingleSteps:
+            raise
         except (BadInput, RunFailed, OSError, ValueError, KeyError, RuntimeError) as error:
             message = " ".join(str(error).split()) or type(error).__name__
             self.details.notes.append(f"{what} cannot be shown: {message}")
@@ -221,6 +285,11 @@ def _read_history(run: Run, policy: Policy) -> list[Round]:
 def _sample(record: RunRecord, rounds: list[Round]) -> PolicySample:
     capacity = int(record.config.get("buffer_size", 10_000))
     return sample_buffer(rounds, capacity, record.config["seed"])
+
+
+def _explain_no_probing_states(record: RunRecord, evaluator: Evaluator) -> str:
+    how = " and reads the policy's parameters" if isinstance(evaluator, FlatEvaluator) else ""
+    return f"the evaluator of run {record.name} has no probing states{how}"
 
 
 def _no_policies(policy: Policy) -> PolicySample:

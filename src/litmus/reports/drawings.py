@@ -1,100 +1,41 @@
-"""Which figures a report has: from records and details to figure descriptions."""
+"""Figures of what V knows: its predictions, how it learned, what it depends on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from litmus.analysis.behaviour import Behaviour
-from litmus.analysis.groups import Group
-from litmus.analysis.knowledge import Judgement
+from litmus.analysis.judgement import Judgement
 from litmus.analysis.records import RunRecord, read_curve
+from litmus.analysis.statistics import Curve
 from litmus.reports.details import RunDetails
 from litmus.reports.figures import Bar, BarChart, Chart, Panel, Series, View
+from litmus.reports.html import show_number
 
-SHOWN_COMPONENTS = 8
 SHOWN_BARS = 12
-FIRST_STEPS = 250
-"""Of a long episode, what can be read step by step."""
-
-
-def draw_learning_curves(task: str, groups: Sequence[Group]) -> Chart:
-    """Return against steps and against time; mean and interval over runs, single runs behind."""
-    views = [
-        View("steps", "environment steps", [_learning_panel(groups, "steps")]),
-        View("time", "training time (s)", [_learning_panel(groups, "wall_s")]),
-    ]
-    several = any(len(group.records) > 1 for group in groups)
-    sentence = (
-        "Return of the unperturbed policy, the mean of each evaluation's episodes as the "
-        "environment pays them."
-    )
-    sentence += (
-        " Bold: mean over runs; band: 95% bootstrap interval of that mean; thin: single runs."
-        if several
-        else " The band spans the middle half of each evaluation's episodes."
-    )
-    return Chart(
-        f"learning-{task.replace(':', '-').replace('/', '-')}",
-        f"{task}: return while learning",
-        sentence,
-        views,
-    )
-
-
-def _learning_panel(groups: Sequence[Group], over: str) -> Panel:
-    series: list[Series] = []
-    for color, group in enumerate(groups):
-        if len(group.records) == 1:
-            series += _single_run(group.label, group.records[0], over, color)
-            continue
-        for record in group.records:
-            curve = read_curve(record.evaluations, over, "mean")
-            series.append(Series(record.name, curve.x, curve.y, color=color, is_quiet=True))
-        band = group.average("steps" if over == "steps" else "wall_s")
-        if band is not None:
-            series.append(Series(group.label, band.x, band.mean, band.low, band.high, color=color))
-    return Panel("return", series)
-
-
-def _single_run(label: str, record: RunRecord, over: str, color: int) -> list[Series]:
-    rows = [
-        (float(event[over]), float(event["mean"]), *_middle_half(event.get("returns")))
-        for event in record.evaluations
-        if isinstance(event.get(over), int | float)
-    ]
-    if not rows:
-        return []
-    x, y, low, high = np.array(sorted(rows)).T
-    return [Series(label, x, y, low, high, color=color)]
-
-
-def _middle_half(returns: object) -> tuple[float, float]:
-    values = np.array(returns if isinstance(returns, list) else [], dtype=np.float64)
-    if not values.size:
-        return np.nan, np.nan
-    low, high = np.nanquantile(values, [0.25, 0.75])
-    return float(low), float(high)
 
 
 def draw_predictions(details: RunDetails) -> Chart | None:
-    """Predicted against measured training return."""
+    """Predicted against measured return."""
     series = []
     if details.buffer is not None and details.buffer.measured.size:
-        series.append(_cloud("policies in the buffer", details.buffer, 0))
+        series.append(_cloud("policies that V learned from", details.buffer, 0))
     if details.fresh is not None and details.fresh.measured.size:
-        series.append(_cloud("fresh perturbations, never seen", details.fresh, 1))
+        series.append(_cloud("unseen policies", details.fresh, 1))
     if not series:
         return None
     panel = Panel("predicted by V", series, has_diagonal=True)
     return Chart(
         f"predictions-{details.key}",
         "Predicted against measured",
-        "One dot a policy. On the dashed line V is right; a rising cloud off the line means that "
-        "V ranks well even where its numbers are off.",
-        [View("policies", "measured training return (one episode)", [panel])],
+        "Each dot is one policy. On the dashed line V predicts what was measured. A cloud that "
+        "rises to the right means that V ranks policies well, even where its numbers are off.",
+        [View("policies", f"measured {name_return(details.record)} (one episode)", [panel])],
     )
+
+
+def name_return(record: RunRecord) -> str:
+    """What V predicts: the return, or the training return where the two differ."""
+    return "training return" if record.removes_bonus else "return"
 
 
 def _cloud(name: str, judgement: Judgement, color: int) -> Series:
@@ -102,30 +43,53 @@ def _cloud(name: str, judgement: Judgement, color: int) -> Series:
 
 
 def draw_training(details: RunDetails) -> Chart | None:
-    """V's loss, and what V said of θ beside what its perturbations were paid."""
-    rounds = details.record.rounds
-    loss = read_curve(rounds, "steps", "evaluator_loss")
-    predicted = read_curve(rounds, "steps", "predicted_return")
-    measured = read_curve(rounds, "steps", "training_mean")
+    """V's loss, and what V predicted for θ beside what was measured."""
+    record = details.record
+    loss = read_curve(record.rounds, "steps", "evaluator_loss")
     if not loss.x.size:
         return None
-    panels = [
-        Panel("V's squared error", [Series("loss", loss.x, loss.y, color=0)], is_logarithmic=True),
-        Panel(
-            "training return",
-            [
-                Series("V's prediction for θ", predicted.x, predicted.y, color=0),
-                Series("mean of the round's episodes", measured.x, measured.y, color=1),
-            ],
-        ),
+    predicted = read_curve(record.rounds, "steps", "predicted_return")
+    evaluated = record.measured_training_curve
+    perturbed = read_curve(record.rounds, "steps", "training_mean")
+    series = [
+        Series("θ, predicted by V", predicted.x, predicted.y, color=0),
+        Series("θ, measured", evaluated.x, evaluated.y, color=1),
+        Series("perturbed policies, measured", perturbed.x, perturbed.y, color=7),
     ]
+    series = [one for one in series if np.asarray(one.x).size]
+    panels = [Panel("loss of V", [Series("loss", loss.x, loss.y, color=0)], is_logarithmic=True)]
+    if series:
+        panels.append(Panel(name_return(record), series))
     return Chart(
         f"training-{details.key}",
         "How V learned",
-        "Above, the error of each round's updates (log scale). Below, what V says of θ beside what "
-        "θ's perturbations earned: where V runs ahead, the policy climbs on a promise.",
+        "Top: the loss of V in each round, on a logarithmic scale. "
+        + (_describe_predictions(record, predicted, evaluated) if series else ""),
         [View("steps", "environment steps", panels)],
     )
+
+
+def _describe_predictions(record: RunRecord, predicted: Curve, evaluated: Curve) -> str:
+    """What the lower panel shows, and whether V promised too much at the end."""
+    words = "Bottom: what V predicted for the policy θ, and what was measured. "
+    if not evaluated.x.size and record.removes_bonus:
+        return words + (
+            "V predicts returns without the survival bonus, and the evaluations of θ in this run "
+            "were recorded with it; so only the perturbed policies can be compared with V."
+        )
+    if not (predicted.x.size and evaluated.x.size):
+        return words.strip()
+    said, earned = _mean_of_end(predicted), _mean_of_end(evaluated)
+    return words + (
+        f"In the last tenth of the run V predicted {show_number(said)} on average, and θ earned "
+        f"{show_number(earned)}."
+    )
+
+
+def _mean_of_end(curve: Curve) -> float:
+    """Over the last tenth of the run; at least the last point."""
+    start = curve.x[0] + 0.9 * (curve.x[-1] - curve.x[0])
+    return float(curve.y[curve.x >= start].mean())
 
 
 def draw_movement(details: RunDetails) -> Chart | None:
@@ -144,9 +108,9 @@ def draw_movement(details: RunDetails) -> Chart | None:
     return Chart(
         f"movement-{details.key}",
         "How the probing states moved",
-        "Distance from the random start, in standard deviations of the observations. Band: 10% to "
-        "90% of the states; the three that matter most are drawn alone. A flat end means that "
-        "they have settled.",
+        "Their distance from the random start, in standard deviations of the observations. The "
+        "band holds the middle 80% of all probing states; the three that V depends on most are "
+        "drawn alone. A flat end means that they have settled.",
         [View("steps", "environment steps", [Panel("distance from start", series)])],
     )
 
@@ -162,10 +126,10 @@ def draw_importance(details: RunDetails) -> BarChart | None:
     rest = "" if count <= SHOWN_BARS else f" The {SHOWN_BARS} largest of {count} are shown."
     return BarChart(
         f"importance-{details.key}",
-        "Which probing states matter",
-        "How much V changes, on average over policies of the buffer, when the answer in one state "
-        f"is replaced by the mean answer there.{rest} "
-        f"The top tenth carries {share:.0%} of the sum.",
+        "Which probing states V depends on",
+        "How much V changes when a policy's action in one probing state is replaced by the mean "
+        f"action of all policies there; the mean over policies that V learned from.{rest} "
+        f"The top tenth of the states makes up {share:.0%} of the total.",
         "mean change of V (return)",
         [Bar(f"state {k}", float(probing.importance[k])) for k in ranking],
     )
@@ -181,84 +145,17 @@ def draw_components(details: RunDetails) -> BarChart | None:
     share = use / (use.sum() or 1.0)
     order = np.argsort(-share, kind="stable") if use.size > SHOWN_BARS else np.arange(use.size)
     unused = int(constant.sum())
-    words = f" {unused} of {use.size} never vary and are unused." if unused else ""
+    words = f" {unused} of {use.size} never vary in this task and are unused." if unused else ""
     if use.size > SHOWN_BARS:
         words += f" The {SHOWN_BARS} largest are shown."
     return BarChart(
         f"components-{details.key}",
-        "Which components of the state they use",
-        "Share of V's sensitivity (|∂V/∂s| through the policies, per standard deviation of the "
-        f"observation) that each component carries.{words}",
-        "share of V's sensitivity (%)",
+        "Which components of the state V depends on",
+        "How much V changes when a component of the probing states does, as a share of the total "
+        f"(|∂V/∂s| through the policies, per standard deviation of the observation).{words}",
+        "share of the total (%)",
         [
             Bar(names[d], 100 * float(share[d]), "unused: never varies" if constant[d] else "")
             for d in order[:SHOWN_BARS]
         ],
     )
-
-
-def draw_behaviour(details: RunDetails) -> Chart | None:
-    """F3: states, actions and distances to the probing states over one episode."""
-    behaviour = details.behaviour
-    if behaviour is None or details.policy is None:
-        return None
-    length = len(behaviour.rewards)
-    spans = [("whole episode", length)]
-    if length > 1.5 * FIRST_STEPS:
-        spans.insert(0, (f"first {FIRST_STEPS} steps", FIRST_STEPS))
-    return Chart(
-        f"behaviour-{details.key}",
-        f"One episode: {length:,} steps, return {behaviour.return_:.1f}",
-        "What the policy sees, what it does, and how far it is from the probing states that matter "
-        "most (L2, in standard deviations of the observations). Where a distance dips, compare the "
-        "action above with the probing action in that state.",
-        [
-            View(name, "step of the episode", _behaviour_panels(details, behaviour, end))
-            for name, end in spans
-        ],
-        is_tall=True,
-    )
-
-
-def _behaviour_panels(details: RunDetails, behaviour: Behaviour, end: int) -> list[Panel]:
-    steps = np.arange(len(behaviour.rewards))[:end]
-    panels = [
-        Panel(
-            "state (normalised)",
-            [
-                Series(details.state_names[d], steps, behaviour.normalized[:end, d], color=place)
-                for place, d in enumerate(_choose_components(details))
-            ],
-        ),
-        Panel(
-            "action",
-            [
-                Series(name, steps, behaviour.actions[:end, a], color=a)
-                for a, name in enumerate(details.action_names[:SHOWN_COMPONENTS])
-            ],
-        ),
-    ]
-    if details.probing is not None:
-        used = None if details.constant is None else ~details.constant
-        distances = behaviour.distances(details.probing.states, used)[:end]
-        shown = details.probing.ranking[: details.shown_states]
-        lines = [
-            Series(f"state {k}", steps, distances[:, k], color=place)
-            for place, k in enumerate(shown)
-        ]
-        if len(details.probing.importance) > len(shown):
-            lines.append(Series("nearest of all", steps, distances.min(axis=1), color=7))
-        panels.append(Panel("distance to probing state", lines))
-    return panels
-
-
-def _choose_components(details: RunDetails) -> list[int]:
-    """All, or where there are many, those that V uses most (else: that vary most)."""
-    assert details.behaviour is not None
-    size = details.behaviour.states.shape[1]
-    if size <= SHOWN_COMPONENTS:
-        return list(range(size))
-    weight = details.behaviour.normalized.std(axis=0)
-    if details.probing is not None:
-        weight = np.where(weight > 0, details.probing.component_use, 0.0)
-    return sorted(int(d) for d in np.argsort(-weight)[:SHOWN_COMPONENTS])

@@ -1,20 +1,16 @@
-"""The gallery: each probing state that matters, what the policy answers there, what follows."""
+"""The gallery: the probing states that V depends on most, the action there, what follows."""
 
 from __future__ import annotations
 
-import io
 from html import escape
 
 import numpy as np
 
-from litmus.policies.actions import ActionHead
 from litmus.reports.details import RunDetails
 from litmus.reports.html import heading, image, paragraph, show_number, table, tag
+from litmus.reports.images import is_image, write_image
+from litmus.reports.meters import MOST_METERS, explain_meters, write_actions, write_state
 from litmus.reports.render import ROLL_TITLES, RenderedState, data_uri
-from litmus.tasks.base import ContinuousActions
-
-MOST_METERS = 18
-METER_RANGE = 3.0  # standard deviations that a meter spans to each side
 
 
 def write_gallery(details: RunDetails, level: int) -> str:
@@ -31,7 +27,10 @@ def write_gallery(details: RunDetails, level: int) -> str:
         + _write_table(details),
         id=f"all-states-{details.key}",
     )
-    return tag("div", "".join(cards), class_="states") + everything
+    of_images = is_image(details.state_shape)
+    hint = explain_meters(details, with_state=not of_images)
+    class_ = "states images" if of_images else "states"
+    return hint + tag("div", "".join(cards), class_=class_) + everything
 
 
 def _write_card(details: RunDetails, rank: int, k: int, level: int) -> str:
@@ -39,14 +38,15 @@ def _write_card(details: RunDetails, rank: int, k: int, level: int) -> str:
     assert probing is not None
     rendered = details.rendered[rank] if rank < len(details.rendered) else None
     title = heading(f"State {k}", level) + paragraph(
-        f"rank {rank + 1} of {len(probing.importance)}; without its answer V changes by "
-        f"{show_number(float(probing.importance[k]))} on average"
+        f"rank {rank + 1} of {len(probing.importance)}; replacing the action here by the mean of "
+        f"all policies changes V by {show_number(float(probing.importance[k]))}"
     )
-    pictures = _write_pictures(rendered, k) if rendered else _write_image(details, k)
-    answers = tag("div", _write_actions(details, k) + _write_state(details, k), class_="answers")
+    pictures = _write_pictures(rendered, k) if rendered else write_image(details, k)
+    state = "" if is_image(details.state_shape) else write_state(details, k)
+    asked = tag("div", write_actions(details, k) + state, class_="asked")
     left = tag("div", pictures) if pictures else ""
     class_ = "card state-card" if pictures else "card state-card plain"
-    return tag("article", tag("header", title) + left + answers, class_=class_)
+    return tag("article", tag("header", title) + left + asked, class_=class_)
 
 
 def _write_pictures(rendered: RenderedState, k: int) -> str:
@@ -74,11 +74,11 @@ def _write_pictures(rendered: RenderedState, k: int) -> str:
     written = tag("div", "".join(rolls), class_="rolls")
     if rendered.problem is not None:
         start = (
-            "The simulator was set to it all the same"
+            "The animations start from it nevertheless"
             if rendered.can_be_set
-            else "The animations start from the nearest visited state instead"
+            else "The animations start from the nearest state that the policy visits"
         )
-        text = f"Not a state that occurs: {rendered.problem}. {start}."
+        text = f"This state does not occur in an episode: {rendered.problem}. {start}."
         aside = tag("p", escape(text), class_="note")
         if rendered.nearest is not None:
             words = f"The visited state nearest to probing state {k}"
@@ -86,113 +86,6 @@ def _write_pictures(rendered: RenderedState, k: int) -> str:
             aside += tag("div", still + "nearest state that the policy visits", class_="nearest")
         written += tag("div", aside, class_="unreal")
     return written + tag("div", "".join(strips), class_="strips")
-
-
-def _write_image(details: RunDetails, k: int) -> str:
-    """A probing state that is an image, as an image."""
-    assert details.probing is not None
-    assert details.policy is not None
-    shape = details.policy.architecture.state_shape
-    if not is_image(shape):
-        return ""
-    pixels = to_picture(details.probing.raw_states[k].reshape(shape))
-    height, width = pixels.shape[:2]
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(pixels).save(file, "PNG")
-    source = data_uri(file.getvalue(), "image/png")
-    return image(source, f"Probing state {k} as an image", width, height, class_="pixels")
-
-
-def is_image(shape: tuple[int, ...]) -> bool:
-    """Height × width, with one or three channels first or last, or none."""
-    if len(shape) == 3:
-        return shape[-1] in (1, 3) or shape[0] in (1, 3)
-    return len(shape) == 2
-
-
-def to_picture(pixels: np.ndarray) -> np.ndarray:
-    """Stretch values to 0..255; colours last."""
-    if pixels.ndim == 3:
-        if pixels.shape[-1] not in (1, 3):
-            pixels = np.moveaxis(pixels, 0, -1)
-        if pixels.shape[-1] == 1:
-            pixels = pixels[..., 0]
-    low, high = float(pixels.min()), float(pixels.max())
-    return np.round(255 * (pixels - low) / ((high - low) or 1.0)).astype(np.uint8)
-
-
-def _write_actions(details: RunDetails, k: int) -> str:
-    """The probing action, and which way V would have it go."""
-    assert details.probing is not None
-    assert details.policy is not None
-    head = details.policy.architecture.head
-    rows = []
-    for a, name in enumerate(details.action_names[:MOST_METERS]):
-        value = float(details.probing.actions[k, a])
-        gradient = float(details.probing.action_gradient[k, a])
-        low, high = _action_range(head, a)
-        arrow = "↑" if gradient > 0 else "↓" if gradient < 0 else "·"
-        rows.append(
-            _meter(
-                name,
-                2 * (value - low) / (high - low) - 1,
-                f"{value:.2f} {arrow}",
-                f"∂V/∂action {gradient:+.3g}",
-            )
-        )
-    hint = paragraph("Arrows: the direction in which V rises (∂V/∂action).", "small")
-    meters = tag("ul", "".join(rows), class_="meter actions")
-    return tag("div", tag("strong", "Probing action") + meters + hint)
-
-
-def _write_state(details: RunDetails, k: int) -> str:
-    """The state as labelled bars, in standard deviations from the mean observation."""
-    assert details.probing is not None
-    assert details.policy is not None
-    if is_image(details.policy.architecture.state_shape):
-        return ""
-    names = details.state_names
-    state, raw = details.probing.states[k], details.probing.raw_states[k]
-    order = np.arange(state.size)
-    if state.size > MOST_METERS:
-        order = np.sort(np.argsort(-details.probing.component_use)[:MOST_METERS])
-    rows = [
-        _meter(names[d], state[d] / METER_RANGE, show_number(float(raw[d])), f"{state[d]:+.2f} σ")
-        for d in order
-    ]
-    shown = "" if len(order) == state.size else f" The {len(order)} that V uses most are shown."
-    hint = paragraph(
-        f"Bars: ±{METER_RANGE:.0f} standard deviations around the mean observation; numbers: as "
-        f"observed.{shown}",
-        "small",
-    )
-    meters = tag("ul", "".join(rows), class_="meter")
-    return tag("div", tag("strong", "Probing state") + meters + hint)
-
-
-def _meter(name: str, share: float, value: str, title: str) -> str:
-    """One bar from the middle; `share` is -1 at the left end and 1 at the right."""
-    share = float(np.clip(share, -1.0, 1.0)) if np.isfinite(share) else 0.0
-    left, width = 50 + 50 * min(0.0, share), 50 * abs(share)
-    fill = tag("span", class_="fill", style=f"left:{left:.1f}%;width:{width:.1f}%")
-    return tag(
-        "li",
-        tag("span", escape(name), class_="name")
-        + tag("span", fill, class_="track", aria_hidden="true")
-        + tag("span", escape(value), class_="value", title=title),
-    )
-
-
-def _action_range(head: ActionHead, place: int) -> tuple[float, float]:
-    actions = head.actions
-    if not isinstance(actions, ContinuousActions):
-        return 0.0, 1.0
-    if place >= actions.size:  # log σ of a gaussian policy
-        return -5.0, 0.0
-    low, high = actions.low[place], actions.high[place]
-    return (low, high) if np.isfinite(low) and np.isfinite(high) and high > low else (-1.0, 1.0)
 
 
 def _write_table(details: RunDetails) -> str:
@@ -209,8 +102,10 @@ def _write_table(details: RunDetails) -> str:
         ]
         for rank, k in enumerate(probing.ranking)
     ]
-    head = ["State", "Rank", "Importance", "Probing action", "∂V/∂action", "State, as observed"]
-    return table(head, rows, "All probing states, the most important first", numbers=(1, 2))
+    head = ["State", "Rank", "Change of V", "Probing action", "∂V/∂action", "State, as observed"]
+    return table(
+        head, rows, "All probing states; those that V depends on most come first", numbers=(1, 2)
+    )
 
 
 def _vector(values: np.ndarray) -> str:

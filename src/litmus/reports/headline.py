@@ -1,4 +1,4 @@
-"""The top of the page: what was trained, how well it went, how sure we are."""
+"""The top of the page: what was trained, how well it went, and how sure that is."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from html import escape
 
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord
-from litmus.analysis.statistics import Estimate
 from litmus.reports.details import RunDetails
 from litmus.reports.html import count, show_duration, show_number, tag
+from litmus.reports.words import SHORT_VERDICTS, say_not_improved, say_spread, say_untrained
 
 MOST_NAMED = 6
 
@@ -25,7 +25,7 @@ def write_title(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
         return "No run that can be shown"
     if len(groups) == 1:
         return _write_single_title(groups[0])
-    tasks = list(dict.fromkeys(group.task for group in groups))
+    tasks = list(dict.fromkeys(_shorten_name(group.task) for group in groups))
     algorithms = list(dict.fromkeys(group.algorithm for group in groups))
     where = tasks[0] if len(tasks) == 1 else f"{len(tasks)} tasks"
     if len(groups) == len(tasks) and len(tasks) <= 3 and len(algorithms) == 1:
@@ -36,73 +36,60 @@ def write_title(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
 
 
 def _write_single_title(group: Group) -> str:
-    subject = f"{_algorithm(group.algorithm)} on {group.task}"
-    final = group.final_return
+    subject = f"{_algorithm(group.algorithm)} on {_shorten_name(group.task)}"
+    final, untrained = group.final_return, group.untrained_return
     if final is None:
         return f"{subject} has not been evaluated yet"
-    if all(record.state == "finished" for record in group.records):
-        return f"{subject} reached a return of {show_number(final.value)}"
-    return f"{subject} is at a return of {show_number(final.value)}"
+    value = show_number(final.value)
+    if any(record.state != "finished" for record in group.records):
+        return f"{subject} is at a return of {value}"
+    if untrained is not None and final.value <= untrained:
+        return f"{subject} ended at a return of {value}, no better than untrained"
+    return f"{subject} reached a return of {value}"
 
 
 def write_lead(records: Sequence[RunRecord], groups: Sequence[Group]) -> str:
-    """How sure we are, then how it stands."""
+    """What the final return is beside, how far it spreads, then how the runs stand."""
     if len(groups) == 1:
-        lines = [_write_confidence(groups[0])]
+        lines = _write_single_lead(groups[0])
     else:
-        lines = [_write_short_confidence(group) for group in groups[:MOST_NAMED]]
+        lines = [_write_short_lead(group) for group in groups[:MOST_NAMED]]
         if len(groups) > MOST_NAMED:
             lines.append(f"{len(groups) - MOST_NAMED} more configurations are in the table below.")
         if any(len(group.finals) == 1 for group in groups):
-            lines.append(
-                "The interval of one run says how sure its own return is, not what another "
-                "seed would reach."
-            )
+            lines.append("Where there is one run only, another seed may end elsewhere.")
     standing = _write_standing(records)
     return "".join(tag("p", line, class_="lead") for line in [*lines, standing] if line)
 
 
-def _write_confidence(group: Group) -> str:
-    final = group.final_return
-    if final is None:
-        return ""
-    runs = len(group.finals)
-    if runs > 1:
-        return (
-            f"{_interval(final)}: the interquartile mean of {count(runs, 'run')}, stratified "
-            "bootstrap over runs" + ("; two runs say little." if runs == 2 else ".")
-        )
-    evaluations = next(r for r in group.records if r.final_return is not None).final_evaluations
-    last = "last evaluation" if len(evaluations) == 1 else f"last {len(evaluations)} evaluations"
-    return (
-        f"{_interval(final)}, from the {last} ({count(_count_episodes(group), 'episode')}). "
-        "One run: it says how sure this run's return is, not what another seed would reach."
-    )
+def _write_single_lead(group: Group) -> list[str]:
+    if group.final_return is None:
+        return []
+    return [f"{say_untrained(group)} {say_not_improved(group)}".strip(), say_spread(group)]
 
 
-def _write_short_confidence(group: Group) -> str:
+def _write_short_lead(group: Group) -> str:
     final = group.final_return
     name = f"<strong>{escape(group.label)}</strong>"
     if final is None:
         return f"{name}: no evaluation yet."
     runs = len(group.finals)
-    source = (
-        f"interquartile mean of {count(runs, 'run')}"
-        if runs > 1
-        else f"one run, {count(_count_episodes(group), 'episode')}"
-    )
+    low, high = show_number(final.low), show_number(final.high)
+    if not final.is_range:
+        source = f"interquartile mean of {runs} runs, 95% interval {low} to {high}"
+    elif runs > 1:
+        source = f"mean of {runs} runs, from {low} to {high}"
+    else:
+        count_ = len(_find_evaluated(group).final_evaluations)
+        last = "last evaluation, episodes" if count_ == 1 else f"last {count_} evaluations"
+        source = f"one run; {last} from {low} to {high}"
     value = f"<strong>{show_number(final.value)}</strong>"
-    return f"{name}: return {value}, {_interval(final)} ({source})."
+    words = [f"{name}: return {value} ({source}).", say_untrained(group), say_not_improved(group)]
+    return " ".join(filter(None, words))
 
 
-def _interval(estimate: Estimate) -> str:
-    low, high = show_number(estimate.low), show_number(estimate.high)
-    return f"95% interval <strong>{low} to {high}</strong>"
-
-
-def _count_episodes(group: Group) -> int:
-    record = next(r for r in group.records if r.final_return is not None)
-    return sum(len(event.get("returns") or ()) for event in record.final_evaluations)
+def _find_evaluated(group: Group) -> RunRecord:
+    return next(record for record in group.records if record.final_return is not None)
 
 
 def _write_standing(records: Sequence[RunRecord]) -> str:
@@ -120,43 +107,41 @@ def _write_standing(records: Sequence[RunRecord]) -> str:
     return escape("; ".join(parts) + ".") if parts else ""
 
 
-def write_tiles(records: Sequence[RunRecord], details: Sequence[RunDetails]) -> str:
-    """The few numbers that people ask for first."""
+def write_tiles(
+    records: Sequence[RunRecord], groups: Sequence[Group], details: Sequence[RunDetails]
+) -> str:
+    """The few numbers that people ask for first: (what, value, words below it)."""
     readable = [record for record in records if record.rounds]
     if not readable:
         return ""
     tiles: list[tuple[str, str, str]] = []
-    best = max(
-        ((float(r.best_evaluation["mean"]), r) for r in readable if r.best_evaluation),
-        key=lambda pair: pair[0],
-        default=None,
-    )
-    if best is not None and len({r.task for r in readable}) == 1:
-        at = best[1].best_evaluation or {}
-        tiles.append(("Best evaluation", show_number(best[0]), f"at {at['steps']:,} steps"))
+    if len(groups) == 1 and groups[0].untrained_return is not None:
+        untrained = show_number(groups[0].untrained_return)
+        tiles.append(("Untrained policy", untrained, "return before training"))
     steps, episodes = sum(r.steps for r in readable), sum(r.episodes for r in readable)
-    of_runs = f"over {count(len(readable), 'run')}" if len(readable) > 1 else "environment steps"
+    of_runs = f"over {count(len(readable), 'run')}" if len(readable) > 1 else "in the environment"
     tiles.append(("Steps", _shorten(steps), of_runs))
     dropped = sum(r.dropped for r in readable)
     tiles.append(("Episodes", _shorten(episodes), f"{dropped} dropped" if dropped else "measured"))
     seconds = sum(r.seconds for r in readable)
     tiles.append(("Training time", show_duration(seconds), "wall clock"))
     if seconds:
-        tiles.append(("Throughput", f"{steps / seconds:,.0f}/s", "steps a second, learning too"))
+        tiles.append(("Throughput", f"{steps / seconds:,.0f}", "steps per second"))
     for one in details[:1] if len(details) == 1 else ():
         if one.fresh is not None and one.fresh.rank_correlation is not None:
-            tiles.append(
-                (
-                    "V on unseen policies",
-                    f"ρ = {one.fresh.rank_correlation:.2f}",
-                    f"rank correlation over {len(one.fresh.measured)}",
-                )
-            )
+            below = f"rank correlation {one.fresh.rank_correlation:.2f}"
+            tiles.append(("V on unseen policies", SHORT_VERDICTS[one.fresh.verdict], below))
     written = "".join(
-        tag("div", tag("dt", escape(a)) + tag("dd", escape(b) + tag("small", escape(c))))
+        tag("div", tag("dt", escape(a)) + tag("dd", _write_value(b) + tag("small", escape(c))))
         for a, b, c in tiles
     )
     return tag("dl", written, class_="tiles")
+
+
+def _write_value(value: str) -> str:
+    """Words in smaller letters than numbers."""
+    is_words = not any(character.isdigit() for character in value)
+    return tag("span", escape(value), class_="words" if is_words else None)
 
 
 def _shorten(number: int) -> str:
@@ -166,7 +151,12 @@ def _shorten(number: int) -> str:
 
 
 def _algorithm(name: str) -> str:
-    return ALGORITHM_NAMES.get(name, name)
+    return ALGORITHM_NAMES.get(name, _shorten_name(name))
+
+
+def _shorten_name(name: str) -> str:
+    """A user's own 'package:Class' without the package; tables have it whole."""
+    return name.rpartition(":")[2]
 
 
 def _join(names: Sequence[str]) -> str:

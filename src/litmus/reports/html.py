@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
+from litmus.analysis.judgement import Judgement
 from litmus.reports.figures import BarChart, Chart, Figure
 
 
@@ -16,6 +17,11 @@ def tag(name: str, content: str = "", **attributes: object) -> str:
         if value is not None
     )
     return f"<{name}{written}>{content}</{name}>"
+
+
+def quiet(lines: Sequence[str]) -> str:
+    """Facts that are no warnings, in small letters."""
+    return paragraph(" ".join(_sentence(line) for line in lines), "small") if lines else ""
 
 
 def paragraph(text: str, class_: str | None = None) -> str:
@@ -51,8 +57,10 @@ def heading(text: str, level: int) -> str:
     return tag(f"h{level}", escape(text), class_="title")
 
 
-def figures(shown: Iterable[Figure | None], class_: str = "figures", level: int = 3) -> str:
-    written = "".join(figure(one, level) for one in shown)
+def figures(
+    shown: Iterable[Figure | None], class_: str = "figures", level: int = 3, after: str = ""
+) -> str:
+    written = "".join(figure(one, level) for one in shown) + after
     return tag("div", written, class_=class_) if written else ""
 
 
@@ -151,6 +159,12 @@ def show_number(value: float | None) -> str:
     return f"{value:.1e}"
 
 
+def show_correlation(judgement: Judgement | None) -> str:
+    if judgement is None or judgement.rank_correlation is None:
+        return "–"
+    return f"{judgement.rank_correlation:.2f}"
+
+
 def show_duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
@@ -159,8 +173,9 @@ def show_duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+def count(number: int, what: str, several: str | None = None) -> str:
+    """'1 run', '2 runs'; `several` is the plural where that is not the word with an s."""
+    return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
 def _sentence(text: str) -> str:

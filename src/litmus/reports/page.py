@@ -31,7 +31,8 @@ class Content:
     tiles: str
     sections: Sequence[tuple[str, str, str]]
     figures: Sequence[Figure]
-    notes: str = ""
+    words: str = ""
+    """What the words on the page mean."""
 
 
 def write_page(content: Content, version: str | None = None) -> str:
@@ -73,8 +74,8 @@ def _write_main(content: Content, is_live: bool) -> str:
         brand
         + tag("h1", escape(content.title.replace("-", "\u2011")))
         + content.lead
-        + content.notes
         + content.tiles
+        + content.words
     )
     links = "".join(
         tag("li", tag("a", escape(title), href=f"#{anchor}"))
@@ -84,8 +85,8 @@ def _write_main(content: Content, is_live: bool) -> str:
     sections = "".join(written for _, _, written in content.sections)
     footer = tag(
         "footer",
-        "Made by litmus from run directories. This file is complete in itself: it opens from disk "
-        "and asks the network for nothing.",
+        "Made by litmus. Everything on this page is inside this file: it opens from disk and needs "
+        "no network.",
     )
     return (
         tag("header", top, class_="wrap top")

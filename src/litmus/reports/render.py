@@ -45,6 +45,10 @@ class CannotRender(Exception):
     """There will be no pictures; the message is one line that says why."""
 
 
+class NoRenderer(CannotRender):
+    """Nothing is wrong: there is no renderer for this task."""
+
+
 @dataclass(frozen=True)
 class Roll:
     """What follows from a state: an animation, its first still, and a strip of stills."""
@@ -78,7 +82,9 @@ class Rendering:
     ) -> None:
         body = find_body(task)
         if body is None or body.view is None:
-            raise CannotRender(f"{task} is shown as numbers: there is no renderer for it here")
+            raise NoRenderer(
+                f"states of {task} are shown as numbers: litmus has no renderer for it"
+            )
         if importlib.util.find_spec("PIL") is None:
             raise CannotRender("pictures need Pillow: pip install 'litmus-rl[report]'")
         self._directory = tempfile.TemporaryDirectory(prefix="litmus-render-")

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from litmus.analysis.groups import Group, group_records
 from litmus.analysis.records import RunRecord, read_showable
 from litmus.errors import BadInput
 from litmus.files import write_bytes
-from litmus.reports.details import DetailsInProgress, RunDetails
+from litmus.reports.details import PARTS, DetailsInProgress, RunDetails
 from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.page import Content, write_page
+from litmus.reports.progress import ReportProgress, make_progress
 from litmus.reports.sections import write_sections
+from litmus.reports.words import write_words
 
 Examine = Callable[[Sequence[RunRecord]], Sequence[RunDetails]]
 
@@ -53,9 +56,16 @@ class Report:
             raise BadInput(f"cannot write to {directory}: {error.strerror}") from error
 
 
-def build_report(paths: Sequence[Path | str]) -> Report:
-    """Read the runs and make the report; BadInput where not one of them can be shown."""
-    return make_report(read_showable(paths), examine_all)
+def build_report(paths: Sequence[Path | str], *, quiet: bool = False) -> Report:
+    """Read the runs and make the report; BadInput where not one of them can be shown.
+
+    How far it is goes to standard error, unless `quiet`.
+    """
+    progress = make_progress(quiet)
+    try:
+        return make_report(read_showable(paths), lambda records: examine_all(records, progress))
+    finally:
+        progress.close()
 
 
 def make_report(records: Sequence[RunRecord], examine: Examine) -> Report:
@@ -67,17 +77,33 @@ def make_report(records: Sequence[RunRecord], examine: Examine) -> Report:
     content = Content(
         write_title(records, groups),
         write_lead(records, groups),
-        write_tiles(records, details),
+        write_tiles(records, groups, details),
         sections.written,
         sections.figures,
+        write_words(records, details),
     )
     return Report(content, records, details)
 
 
-def examine_all(records: Sequence[RunRecord]) -> list[RunDetails]:
+def examine_all(records: Sequence[RunRecord], progress: ReportProgress) -> list[RunDetails]:
     """Look into each run; pictures of one are rendered while the next is examined."""
-    started = [DetailsInProgress(record, len(records)) for record in records]
-    return [one.finish() for one in started]
+    total = (len(PARTS) + 1) * len(records)
+
+    def tell(place: int, part: str) -> None:
+        done = len(PARTS) * place + PARTS.index(part)
+        progress.tell(f"{records[place].name}: {part}", done, total)
+
+    started = [
+        DetailsInProgress(record, len(records), tell=partial(tell, place))
+        for place, record in enumerate(records)
+    ]
+    finished = []
+    for place, one in enumerate(started):
+        if one.is_rendering:
+            done = len(PARTS) * len(records) + place
+            progress.tell(f"{records[place].name}: rendering pictures", done, total)
+        finished.append(one.finish())
+    return finished
 
 
 def choose_detailed(
@@ -90,8 +116,8 @@ def choose_detailed(
     chosen = [group.middle_record for group in groups][:MOST_DETAILED]
     names = ", ".join(record.name for record in chosen)
     return chosen, (
-        f"of {len(readable)} runs, {len(chosen)} are looked into: {names}. Each is the one nearest "
-        "to its configuration's interquartile mean"
+        f"details are shown of {len(chosen)} of the {len(readable)} runs: {names}. Each is the run "
+        "in the middle of its configuration, nearest to the interquartile mean"
     )
 
 

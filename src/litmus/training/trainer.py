@@ -228,7 +228,8 @@ class Trainer:
     def _finish_evaluation(self) -> None:
         if self._evaluation is None or self._evaluation_pending is None:
             return
-        returns = [episode.return_ for episode in self._evaluation_pending.result()]
+        episodes = self._evaluation_pending.result()
+        returns = [episode.return_ for episode in episodes]
         finite = [return_ for return_ in returns if np.isfinite(return_)]
         if len(finite) < len(returns):
             self.display.note(
@@ -241,6 +242,7 @@ class Trainer:
             steps=self._evaluation.steps,
             episodes_done=self._evaluation.episodes_done,
             mean=self.counters.latest_return,
+            training_mean=_mean([e.training_return for e in episodes if e.is_finite]),
             returns=returns,
         )
         self._evaluation = self._evaluation_pending = None

@@ -10,7 +10,6 @@ from litmus import Run
 from litmus.analysis.behaviour import Behaviour, run_behaviour
 from litmus.analysis.knowledge import (
     FIRST_FRESH_INDEX,
-    Judgement,
     PolicySample,
     choose_fresh_count,
     examine_probing_states,
@@ -37,7 +36,7 @@ def _round(number: int, returns: list[float | None], size: int = 3) -> Round:
 
 
 def _evaluator_that_adds(weights: list[float]) -> FingerprintEvaluator:
-    """V = a weighted sum of the answers: one action, no hidden layer."""
+    """V = a weighted sum of the actions: one action, no hidden layer."""
     evaluator = FingerprintEvaluator((2,), 1, len(weights), ())
     with torch.no_grad():
         evaluator.head[0].weight.copy_(torch.tensor([weights]))
@@ -59,18 +58,18 @@ def test_only_the_newest_policies_are_in_the_buffer_and_a_sample_spans_them() ->
     assert (thinned[0], thinned[-1]) == (0, 19)
 
 
-def test_a_state_whose_answer_v_ignores_has_no_importance() -> None:
-    answers = torch.randn(50, 3, 1, generator=torch.Generator().manual_seed(0))
-    importance = measure_importance(_evaluator_that_adds([2.0, 0.0, 1.0]), answers)
+def test_a_state_whose_action_v_ignores_has_no_importance() -> None:
+    actions = torch.randn(50, 3, 1, generator=torch.Generator().manual_seed(0))
+    importance = measure_importance(_evaluator_that_adds([2.0, 0.0, 1.0]), actions)
     assert importance[1] == 0.0
-    spread = (answers - answers.mean(dim=0)).abs().mean(dim=0)[:, 0].numpy()
+    spread = (actions - actions.mean(dim=0)).abs().mean(dim=0)[:, 0].numpy()
     np.testing.assert_allclose(importance, spread * [2.0, 0.0, 1.0], rtol=1e-4)
 
 
-def test_an_answer_that_all_policies_share_has_no_importance() -> None:
-    answers = torch.randn(50, 2, 1, generator=torch.Generator().manual_seed(0))
-    answers[:, 0] = 0.7
-    importance = measure_importance(_evaluator_that_adds([5.0, 1.0]), answers)
+def test_an_action_that_all_policies_share_has_no_importance() -> None:
+    actions = torch.randn(50, 2, 1, generator=torch.Generator().manual_seed(0))
+    actions[:, 0] = 0.7
+    importance = measure_importance(_evaluator_that_adds([5.0, 1.0]), actions)
     assert importance[0] == pytest.approx(0.0, abs=1e-5)
     assert importance[1] > 0.1
 
@@ -98,10 +97,10 @@ def test_gradients_say_how_v_moves_with_the_action(hopper_run: Path) -> None:
     assert isinstance(run.evaluator, FingerprintEvaluator)
     known = examine_probing_states(run.evaluator, run.policy, _no_policies(run))
     evaluator = run.evaluator.double()
-    answers = torch.from_numpy(known.actions)[None]
-    moved = answers.clone()
+    actions = torch.from_numpy(known.actions)[None]
+    moved = actions.clone()
     moved[0, 2, 1] += 1e-7  # in float64: so little meets no kink
-    change = evaluator.value_of_actions(moved) - evaluator.value_of_actions(answers)
+    change = evaluator.value_of_actions(moved) - evaluator.value_of_actions(actions)
     expected = known.action_gradient[2, 1]
     assert float(change.detach()) / 1e-7 == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
@@ -126,17 +125,6 @@ def test_long_episodes_get_fewer_fresh_perturbations() -> None:
     assert choose_fresh_count(50.0) == 48
     assert choose_fresh_count(1000.0) == 40
     assert choose_fresh_count(100_000.0) == 16
-
-
-def test_a_judge_that_is_right_has_no_error() -> None:
-    values = np.array([1.0, 5.0, 2.0])
-    right = Judgement(values, values)
-    assert right.error == 0.0
-    assert right.rank_correlation == pytest.approx(1.0)
-    shifted = Judgement(values + 10, values)
-    assert shifted.error == pytest.approx(10.0)
-    assert shifted.rank_correlation == pytest.approx(1.0)
-    assert Judgement(np.empty(0), np.empty(0)).error is None
 
 
 def test_a_component_that_never_varies_is_found() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from litmus.analysis.groups import group_records
 from litmus.analysis.records import RunRecord, read_record, read_records
+from litmus.analysis.statistics import Estimate
 
 
 def _record(name: str, final: float | None = None, **config: Any) -> RunRecord:
@@ -23,6 +25,16 @@ def _record(name: str, final: float | None = None, **config: Any) -> RunRecord:
         )
     values = {"task": "Swimmer-v5", "algorithm": "pssvf", "noise": 0.05, "seed": 0, **config}
     return RunRecord(Path(name), name, run, values, {}, events)
+
+
+def _evaluated(means: list[float], **config: Any) -> RunRecord:
+    """A run that was evaluated every step, from step 0 on."""
+    record = _record("a", **config)
+    events = [
+        {"event": "evaluation", "steps": n, "mean": mean, "returns": [mean] * 10, "wall_s": n}
+        for n, mean in enumerate(means)
+    ]
+    return replace(record, events=tuple(events))
 
 
 def test_a_finished_run_is_read_whole(cartpole_run: Path) -> None:
@@ -101,42 +113,48 @@ def test_groups_on_two_tasks_are_named_by_the_task() -> None:
     assert [group.label for group in groups] == ["Swimmer-v5", "Hopper-v5"]
 
 
-def test_the_final_return_of_several_runs_is_their_interquartile_mean() -> None:
-    runs = [_record(str(n), final=value, seed=n) for n, value in enumerate([0, 10, 20, 1000])]
+def test_five_runs_get_an_interquartile_mean_and_an_interval() -> None:
+    values = [0, 10, 20, 30, 1000]
+    runs = [_record(str(n), final=value, seed=n) for n, value in enumerate(values)]
     (group,) = group_records(runs)
-    assert group.final_return is not None
-    assert group.final_return.value == pytest.approx(15.0)
-    assert group.final_return.low <= 15.0 <= group.final_return.high
+    final = group.final_return
+    assert final is not None
+    assert not final.is_range
+    assert final.value == pytest.approx(20.0)
+    assert 0 <= final.low <= 20.0 <= final.high <= 1000
+    assert group.middle_record.name == "2"
+
+
+def test_fewer_than_five_runs_get_a_mean_and_a_range() -> None:
+    runs = [_record(str(n), final=value, seed=n) for n, value in enumerate([0, 10, 20, 30])]
+    (group,) = group_records(runs)
+    assert group.final_return == Estimate(15.0, 0.0, 30.0, is_range=True)
     assert group.middle_record.name in ("1", "2")
 
 
-def test_the_interval_of_one_run_spans_how_its_evaluations_vary() -> None:
-    record = _record("a")
-    events = [
-        {"event": "evaluation", "steps": n, "mean": value, "returns": [value] * 10, "wall_s": n}
-        for n, value in enumerate([100.0, 200.0] * 150)
-    ]
-    long = RunRecord(record.path, "a", record.run, record.config, {}, tuple(events))
-    (group,) = group_records([long])
-    assert group.final_return is not None
-    assert group.final_return.value == pytest.approx(150.0)
-    assert group.final_return.low < 135  # within an evaluation nothing varies: that is not it
-    assert group.final_return.high > 165
+def test_one_run_gets_the_range_of_the_evaluations_that_its_final_return_is_the_mean_of() -> None:
+    (group,) = group_records([_evaluated([100.0, 200.0] * 150)])
+    assert group.final_return == Estimate(150.0, 100.0, 200.0, is_range=True)
+
+
+def test_one_evaluation_gets_the_range_of_its_episodes() -> None:
+    record = _evaluated([0.0, 5.0])
+    record.events[-1]["returns"] = [3.0, None, 7.0]
+    (group,) = group_records([record])
+    assert group.final_return == Estimate(5.0, 3.0, 7.0, is_range=True)
+
+
+def test_a_run_is_held_against_its_untrained_policy() -> None:
+    better, worse = _evaluated([10.0, 20.0]), _evaluated([20.0, 20.0], seed=1)
+    assert (better.untrained_return, better.has_improved) == (10.0, True)
+    assert worse.has_improved is False
+    unknown = _record("c", final=5.0, seed=2)
+    assert (unknown.untrained_return, unknown.has_improved) == (None, None)
+    assert group_records([better, worse])[0].untrained_return == 15.0
+    assert group_records([better, unknown])[0].untrained_return is None
 
 
 def test_a_group_without_evaluations_has_no_final_return() -> None:
     (group,) = group_records([_record("a")])
     assert group.final_return is None
     assert group.middle_record.name == "a"
-
-
-def test_the_final_return_is_the_mean_of_the_last_twenty_evaluations() -> None:
-    record = _record("a")
-    events = [
-        {"event": "evaluation", "steps": n, "mean": float(n), "returns": [n], "wall_s": n}
-        for n in range(300)
-    ]
-    long = RunRecord(record.path, "a", record.run, record.config, {}, tuple(events))
-    assert long.final_return == pytest.approx(sum(range(280, 300)) / 20)
-    short = RunRecord(record.path, "a", record.run, record.config, {}, tuple(events[:30]))
-    assert short.final_return == pytest.approx((27 + 28 + 29) / 3)

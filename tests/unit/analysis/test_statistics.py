@@ -104,6 +104,16 @@ def test_the_mean_of_curves_lies_between_them_and_ends_with_the_shorter() -> Non
     assert (band.mean <= band.high).all()
 
 
+def test_few_curves_have_their_range_as_a_band_and_five_an_interval() -> None:
+    curves = [Curve.of([(0, float(n)), (1, 10.0 * n)]) for n in range(5)]
+    few, enough = average_curves(curves[:4]), average_curves(curves)
+    assert few is not None
+    assert enough is not None
+    np.testing.assert_array_equal([few.low[0], few.high[0]], [0.0, 3.0])
+    np.testing.assert_array_equal([few.low[-1], few.high[-1]], [0.0, 30.0])
+    assert 0.0 < enough.low[-1] < enough.mean[-1] < enough.high[-1] < 40.0
+
+
 def test_equal_curves_have_an_interval_of_no_width() -> None:
     curve = Curve.of([(0, 1.0), (5, 3.0)])
     band = average_curves([curve, curve, curve])

@@ -8,16 +8,16 @@ import pytest
 
 from litmus.analysis.groups import group_records
 from litmus.analysis.records import read_record
+from litmus.reports.curves import draw_learning_curves
 from litmus.reports.details import DetailsInProgress, RunDetails
 from litmus.reports.drawings import (
-    draw_behaviour,
     draw_components,
     draw_importance,
-    draw_learning_curves,
     draw_movement,
     draw_predictions,
     draw_training,
 )
+from litmus.reports.episode import draw_behaviour
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_behaviour_shows_states_actions_and_distances_over_the_same_steps(
     drawn = draw_behaviour(details)
     assert drawn is not None
     labels = [panel.y_label for panel in drawn.views[0].panels]
-    assert labels == ["state (normalised)", "action", "distance to probing state"]
+    assert labels == ["state (normalised)", "probability", "distance to probing state"]
     lengths = {len(np.asarray(s.x)) for panel in drawn.views[0].panels for s in panel.series}
     assert len(lengths) == 1
 
@@ -82,6 +82,77 @@ def test_probing_states_start_where_they_started(details: RunDetails) -> None:
     drawn = draw_movement(details)
     assert drawn is not None
     assert np.asarray(drawn.views[0].panels[0].series[0].y)[0] == 0.0
+
+
+def series_of(details: RunDetails) -> dict[str, np.ndarray]:
+    drawn = draw_training(details)
+    assert drawn is not None
+    return {series.name: np.asarray(series.y) for series in drawn.views[0].panels[1].series}
+
+
+def test_what_v_predicts_for_theta_stands_beside_what_theta_earned(details: RunDetails) -> None:
+    shown = series_of(details)
+    assert set(shown) == {"θ, predicted by V", "θ, measured", "perturbed policies, measured"}
+    measured = [event["mean"] for event in details.record.evaluations]  # CartPole has no bonus
+    np.testing.assert_allclose(shown["θ, measured"], measured)
+    drawn = draw_training(details)
+    assert drawn is not None
+    assert drawn.views[0].panels[1].y_label == "return"
+    assert "V predicted" in drawn.sentence
+    assert "θ earned" in drawn.sentence
+
+
+def test_where_the_bonus_is_removed_theta_is_shown_without_it_too(hopper_run: Path) -> None:
+    record = read_record(hopper_run)
+    assert record.removes_bonus
+    details = RunDetails(record)
+    drawn = draw_training(details)
+    assert drawn is not None
+    assert drawn.views[0].panels[1].y_label == "training return"
+    for event, shown in zip(record.evaluations, series_of(details)["θ, measured"], strict=True):
+        assert shown == pytest.approx(event["training_mean"])
+        assert shown < event["mean"]
+
+
+def test_evaluations_in_other_units_than_v_are_left_out_and_that_is_said(hopper_run: Path) -> None:
+    """Runs of before did not keep what an evaluation is without the bonus."""
+    record = read_record(hopper_run)
+    old = [{k: v for k, v in e.items() if k != "training_mean"} for e in record.evaluations]
+    details = RunDetails(replace(record, events=(*record.rounds, *old)))
+    assert "θ, measured" not in series_of(details)
+    drawn = draw_training(details)
+    assert drawn is not None
+    assert "recorded with it" in drawn.sentence
+
+
+@pytest.mark.parametrize(
+    ("runs", "words"),
+    [
+        (1, "from the lowest to the highest episode"),
+        (2, "from the lowest run to the highest"),
+        (5, "95% bootstrap interval"),
+    ],
+)
+def test_a_chart_says_what_its_band_is(cartpole_run: Path, runs: int, words: str) -> None:
+    record = read_record(cartpole_run)
+    records = [
+        replace(record, name=str(n), config={**record.config, "seed": n}) for n in range(runs)
+    ]
+    sentence = draw_learning_curves("CartPole-v1", group_records(records)).sentence
+    assert words in sentence
+    assert ("interval" in sentence) == (runs >= 5)
+
+
+def test_the_band_of_one_run_spans_its_episodes(cartpole_run: Path) -> None:
+    record = read_record(cartpole_run)
+    chart = draw_learning_curves("CartPole-v1", group_records([record]))
+    (series,) = chart.views[0].panels[0].series
+    assert series.low is not None
+    assert series.high is not None
+    for event, low, high in zip(
+        record.evaluations, np.asarray(series.low), np.asarray(series.high), strict=True
+    ):
+        assert (low, high) == (min(event["returns"]), max(event["returns"]))
 
 
 def test_single_runs_are_drawn_behind_their_mean(cartpole_run: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from litmus.errors import BadInput
 from litmus.reports import extra
 from litmus.reports.figures import Series, shorten, thin
-from litmus.reports.gallery import is_image, to_picture
 from litmus.reports.html import figure, show_duration, show_number, tag
+from litmus.reports.images import is_image, to_picture
 from litmus.reports.page import Content, write_page
 from litmus.reports.report import build_report
 
@@ -55,7 +55,7 @@ class Outline(HTMLParser):
 @pytest.fixture(scope="module")
 def page(hopper_run: Path, vanilla_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     missing = tmp_path_factory.mktemp("none") / "gone"
-    return build_report([hopper_run, vanilla_run, missing]).to_html()
+    return build_report([hopper_run, vanilla_run, missing], quiet=True).to_html()
 
 
 def _outline(page: str) -> Outline:
@@ -92,7 +92,7 @@ def test_runs_that_cannot_be_read_are_shown_as_such(page: str) -> None:
 
 
 def test_an_evaluator_without_probing_states_is_no_hindrance(page: str) -> None:
-    assert "reads weights and has no probing states" in page
+    assert "has no probing states and reads the policy&#x27;s parameters" in page
     assert 'id="predictions-vanilla"' in page
 
 
@@ -105,8 +105,8 @@ def test_the_data_of_every_chart_is_there_and_is_json(page: str) -> None:
 
 
 def test_a_task_without_a_renderer_is_shown_as_bars(cartpole_run: Path) -> None:
-    page = build_report([cartpole_run]).to_html()
-    assert "there is no renderer for it here" in page
+    page = build_report([cartpole_run], quiet=True).to_html()
+    assert "litmus has no renderer for it" in page
     assert "pole speed (rad/s)" in page
     assert "<img" not in page
 
@@ -115,7 +115,7 @@ def test_without_a_gl_library_all_the_rest_still_appears(
     hopper_run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MUJOCO_GL", "no-such-library")
-    report = build_report([hopper_run])
+    report = build_report([hopper_run], quiet=True)
     note = report.details[0].rendering_note
     assert note is not None
     assert "no GL library works here" in note
@@ -143,7 +143,7 @@ def test_a_damaged_run_gives_a_page_that_says_so(
         path = copy_of_cartpole / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     before = sorted(copy_of_cartpole.rglob("*"))
-    assert words in build_report([copy_of_cartpole]).to_html()
+    assert words in build_report([copy_of_cartpole], quiet=True).to_html()
     assert sorted(copy_of_cartpole.rglob("*")) == before  # a report writes nothing into a run
 
 
@@ -152,7 +152,7 @@ def test_damaged_bytes_in_the_history_are_noticed(copy_of_cartpole: Path) -> Non
     data = bytearray(rows.read_bytes())
     data[5] ^= 0xFF
     rows.write_bytes(bytes(data))
-    assert "is damaged" in build_report([copy_of_cartpole]).to_html()
+    assert "is damaged" in build_report([copy_of_cartpole], quiet=True).to_html()
 
 
 def test_names_and_values_from_a_run_cannot_become_markup(copy_of_cartpole: Path) -> None:
@@ -161,7 +161,7 @@ def test_names_and_values_from_a_run_cannot_become_markup(copy_of_cartpole: Path
     provenance = json.loads((evil / "provenance.json").read_text())
     provenance["command"] = ["</script><script>alert(2)</script>", '"><b>']
     (evil / "provenance.json").write_text(json.dumps(provenance))
-    page = build_report([evil]).to_html()
+    page = build_report([evil], quiet=True).to_html()
     assert "<img src=x" not in page
     assert "<script>alert" not in page
     assert "</script><script>alert" not in page
@@ -177,7 +177,7 @@ def test_nothing_that_can_be_shown_is_bad_input(tmp_path: Path) -> None:
 
 def test_figures_are_written_as_files(cartpole_run: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    written = build_report([cartpole_run]).write_figures(tmp_path / "figures")
+    written = build_report([cartpole_run], quiet=True).write_figures(tmp_path / "figures")
     names = {path.name for path in written}
     assert {"learning-CartPole-v1-steps.png", "learning-CartPole-v1-time.svg"} <= names
     assert {"importance-cartpole.png", "predictions-cartpole.svg"} <= names

@@ -1,0 +1,94 @@
+"""States that are images, shown as images."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from litmus.reports.details import RunDetails
+from litmus.reports.figures import thin
+from litmus.reports.html import heading, image, paragraph, show_number, tag
+from litmus.reports.render import data_uri
+
+MOST_FRAMES = 12
+
+
+def is_image(shape: tuple[int, ...]) -> bool:
+    """Height × width, with one or three channels first or last, or none."""
+    if len(shape) == 3:
+        return shape[-1] in (1, 3) or shape[0] in (1, 3)
+    return len(shape) == 2
+
+
+def to_picture(pixels: np.ndarray, scale: tuple[float, float] | None = None) -> np.ndarray:
+    """Stretch values to 0..255, from the lowest to the highest or as `scale` says; colours last."""
+    if pixels.ndim == 3:
+        if pixels.shape[-1] not in (1, 3):
+            pixels = np.moveaxis(pixels, 0, -1)
+        if pixels.shape[-1] == 1:
+            pixels = pixels[..., 0]
+    low, high = scale or (float(pixels.min()), float(pixels.max()))
+    return np.round(255 * (pixels - low) / ((high - low) or 1.0)).astype(np.uint8)
+
+
+def write_image(details: RunDetails, k: int) -> str:
+    """A probing state that is an image; nothing where states are not."""
+    assert details.probing is not None
+    shape = details.state_shape
+    if not is_image(shape):
+        return ""
+    state = details.probing.raw_states[k].reshape(shape)
+    scale = f"{show_number(float(state.min()))} to {show_number(float(state.max()))}"
+    return _write_picture(state, f"Probing state {k} as an image") + paragraph(
+        f"As observed; from dark to bright: {scale}.", "small"
+    )
+
+
+def write_use(details: RunDetails, level: int) -> str:
+    """Which pixels V depends on: the image's counterpart of the bars for components."""
+    shape = details.state_shape
+    if details.probing is None or not is_image(shape):
+        return ""
+    use = details.probing.component_use.copy()
+    if details.constant is not None:
+        use[details.constant] = 0.0  # no state that occurs can differ there
+    words = (
+        "The brighter a pixel, the more V changes when that pixel of the probing states does "
+        "(|∂V/∂s| through the policies, per standard deviation of the observation)."
+    )
+    caption = heading("Which pixels V depends on", level) + paragraph(words)
+    drawn = _write_picture(use.reshape(shape), "How much V depends on each pixel")
+    return tag("figure", tag("figcaption", caption) + drawn, id=f"pixels-{details.key}")
+
+
+def write_frames(details: RunDetails, level: int) -> str:
+    """What the policy saw in one episode, as stills in the order of time."""
+    behaviour, shape = details.behaviour, details.state_shape
+    if behaviour is None or not is_image(shape):
+        return ""
+    states = behaviour.states
+    scale = (float(states.min()), float(states.max()))
+    stills = [
+        tag(
+            "div",
+            _write_picture(states[t].reshape(shape), f"Observation at step {t}", scale)
+            + f"step {t}",
+        )
+        for t in thin(len(states), MOST_FRAMES)
+    ]
+    caption = heading("What the policy saw", level) + paragraph(
+        "Observations of one episode, in the order of time."
+    )
+    frames = tag("div", "".join(stills), class_="frames")
+    return tag("figure", tag("figcaption", caption) + frames, id=f"frames-{details.key}")
+
+
+def _write_picture(pixels: np.ndarray, text: str, scale: tuple[float, float] | None = None) -> str:
+    from PIL import Image
+
+    picture = to_picture(pixels, scale)
+    height, width = picture.shape[:2]
+    file = io.BytesIO()
+    Image.fromarray(picture).save(file, "PNG")
+    return image(data_uri(file.getvalue(), "image/png"), text, width, height, class_="pixels")
