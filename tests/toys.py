@@ -257,6 +257,20 @@ class UnboundedWalk(Walk):
     )
 
 
+class OneSidedWalk(Walk):
+    """Each action component has one bound only; the environment refuses what leaves it."""
+
+    action_space = spaces.Box(
+        np.array([0.3, -np.inf], np.float32), np.array([np.inf, -2.0], np.float32)
+    )
+
+
+class DoubleWalk(Walk):
+    """Bounds that no float32 equals, around a number that is no array."""
+
+    action_space = spaces.Box(0.1, 0.7, (), np.float64)
+
+
 class ChoiceWalk(Walk):
     """Choices that do not start at zero."""
 
@@ -362,6 +376,8 @@ for _class in (
     SlowWalk,
     MatrixWalk,
     UnboundedWalk,
+    OneSidedWalk,
+    DoubleWalk,
     ChoiceWalk,
     NanWalk,
     AlwaysNanWalk,

@@ -19,12 +19,16 @@ from litmus.rollouts.make import make_collector
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
 from litmus.tasks.base import ContinuousActions
-from litmus.tasks.control import translate_actions
 from litmus.tasks.gymnasium_registry import list_environments
 
 MUJOCO = ["Swimmer", "HalfCheetah", "Hopper", "Walker2d", "Ant", "InvertedDoublePendulum"]
 CLASSIC = ["Pendulum-v1", "CartPole-v1", "MountainCarContinuous-v0", "Acrobot-v1"]
-OWN = [f"toys:Toy{name}-v0" for name in ("Walk", "MatrixWalk", "UnboundedWalk", "ChoiceWalk")]
+OWN = [
+    f"toys:Toy{name}-v0"
+    for name in (
+        *("Walk", "MatrixWalk", "UnboundedWalk", "ChoiceWalk", "OneSidedWalk", "DoubleWalk"),
+    )
+]
 UNREGISTERED = ["toys:ScaledWalk", "toys:make_scaled_walk", "toys:TargetTask", "toys:CountdownTask"]
 EVERY_TASK = [f"{name}-{version}" for name in MUJOCO for version in ("v5", "v4")] + CLASSIC + OWN
 
@@ -38,7 +42,8 @@ def test_a_task_trains_for_one_round(task: str, tmp_path: Path) -> None:
     environment = gymnasium.make(task)
     observation, _ = environment.reset(seed=0)
     space = environment.action_space
-    assert space.contains(translate_actions(space)(run.policy.act(observation)))
+    for greedy in (False, True):
+        assert space.contains(run.policy.act(observation, greedy=greedy))
 
 
 @pytest.mark.parametrize("distribution", ["deterministic", "gaussian"])
