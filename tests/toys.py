@@ -295,6 +295,26 @@ def make_scaled_walk(**options: Any) -> gymnasium.Env[Any, Any]:
     return gymnasium.wrappers.TimeLimit(ScaledWalk(length=100, **options), max_episode_steps=7)
 
 
+class ShapedWalk(ScaledWalk):
+    """Has an option that is a tuple, and insists on it."""
+
+    def __init__(self, sizes: tuple[int, int] = (1, 2), **options: Any) -> None:
+        super().__init__(**options)
+        assert isinstance(sizes, tuple)
+
+
+class PayMore(gymnasium.RewardWrapper[Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Adds to every reward."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], amount: float = 1.0) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self, amount=amount)
+        gymnasium.RewardWrapper.__init__(self, env)
+        self.amount = amount
+
+    def reward(self, reward: Any) -> float:
+        return float(reward) + self.amount
+
+
 class HalfTask:
     """Not yet a task."""
 

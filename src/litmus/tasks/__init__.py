@@ -31,7 +31,7 @@ def make_task_spec(
     from litmus.tasks.base import TaskSpec
     from litmus.tasks.gymnasium_registry import describe_environment
     from litmus.tasks.names import find_body
-    from litmus.tasks.own import is_own
+    from litmus.tasks.own import is_own, why_own_only_here
 
     options = _check_options(env_kwargs)
     if name in TASKS:
@@ -43,11 +43,10 @@ def make_task_spec(
     arguments = {"remove_survival_bonus": removed, "env_kwargs": options}
     if is_own(name):
         arguments |= {"name": name}
-        is_portable = not name.startswith("__main__:")
-        return TaskSpec("litmus.tasks.own:build_own_task", arguments, is_portable)
+        return TaskSpec("litmus.tasks.own:build_own_task", arguments, why_own_only_here(name))
     environment = describe_environment(name)
     arguments |= {"environment_id": name, "registration": environment.registration}
-    return TaskSpec("litmus.tasks.control:make_control_task", arguments, environment.is_portable)
+    return TaskSpec("litmus.tasks.control:make_control_task", arguments, environment.only_here)
 
 
 def find_task(config: TrainConfig) -> TaskSpec:

@@ -184,8 +184,8 @@ class TaskSpec:
 
     factory: str  # "package.module:callable"
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    is_portable: bool = True
-    """False when only this process can build it, such as a class typed into a notebook."""
+    only_here: str = ""
+    """Why only this process can build it, such as a class typed into a notebook; else empty."""
 
     def build(self) -> Task:
         module, _, name = self.factory.partition(":")

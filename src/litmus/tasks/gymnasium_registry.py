@@ -19,6 +19,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator, registry
 
 from litmus.errors import BadInput, suggest
+from litmus.tasks.registrations import OnlyHere, describe_registration, register_again
 
 logger = logging.getLogger("litmus")
 
@@ -26,9 +27,9 @@ logger = logging.getLogger("litmus")
 @dataclass(frozen=True)
 class EnvironmentDescription:
     registration: str | None
-    """The registration as JSON, for processes that did not run the user's `gymnasium.register`."""
-    is_portable: bool
-    """False for a class that only this process knows."""
+    """The registration in words, for processes that did not run the user's `gymnasium.register`."""
+    only_here: str = ""
+    """Why only this process can make it; empty where others can."""
 
 
 def describe_environment(environment_id: str) -> EnvironmentDescription:
@@ -38,10 +39,11 @@ def describe_environment(environment_id: str) -> EnvironmentDescription:
     if spec is None:
         names = [*registry, *list_candidates(module)] if module else registry
         raise BadInput(f"unknown task '{environment_id}'{suggest(short_id, names)}")
-    if module or str(spec.entry_point).startswith("gymnasium."):
-        return EnvironmentDescription(None, is_portable=True)
-    registration = _spec_to_json(spec)
-    return EnvironmentDescription(registration, is_portable=registration is not None)
+    try:
+        return EnvironmentDescription(describe_registration(spec))
+    except OnlyHere as why:
+        is_imported = module is not None and module.__name__ != "__main__"
+        return EnvironmentDescription(None, "" if is_imported else str(why))
 
 
 def make_environment(
@@ -50,9 +52,9 @@ def make_environment(
     env_kwargs: Mapping[str, Any] | None = None,
 ) -> gymnasium.Env[Any, Any]:
     """Make the environment; every failure that is the user's to mend is a BadInput."""
-    short_id = environment_id.rpartition(":")[2]
-    if registration and short_id not in registry:
-        registry[short_id] = EnvSpec.from_json(registration)
+    _, short_id = import_named_module(environment_id)
+    if registration is not None:
+        register_again(registration)
     describe_environment(environment_id)
     entry = registry[short_id].entry_point
     if "mujoco" in str(entry):
@@ -136,13 +138,6 @@ def _list_options(entry: object) -> list[str]:
     except (TypeError, ValueError):  # some that are written in C do not tell
         return []
     return [parameter.name for parameter in named if parameter.kind != parameter.VAR_KEYWORD]
-
-
-def _spec_to_json(spec: EnvSpec) -> str | None:
-    try:
-        return spec.to_json()
-    except Exception:  # a class or a lambda as entry point, or as an argument
-        return None
 
 
 def _one_line(error: BaseException) -> str:
