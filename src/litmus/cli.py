@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from litmus.algorithms import ALGORITHMS, CHOICES, find_options
-from litmus.config import option
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import BadInput, RunFailed, spell_option
 from litmus.files import read_json
 from litmus.options import OneLineParser, add_options
 from litmus.presets import PRESETS, Preset
@@ -40,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(options)
         sys.stdout.flush()  # here, where a closed pipe is no error
     except BadInput as error:
-        print(f"litmus: {error}", file=sys.stderr)
+        print(f"litmus: {error.for_shell}", file=sys.stderr)
         return BAD_INPUT
     except RunFailed as error:
-        print(f"litmus: {error}", file=sys.stderr)
+        print(f"litmus: {error.for_shell}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -112,7 +111,7 @@ def _find_choices(words: Sequence[str]) -> dict[str, Any]:
     """What is chosen by name, on the command line or in a configuration file."""
     names = OneLineParser(add_help=False, exit_on_error=False)
     for choice in ("config", *CHOICES):
-        names.add_argument(option(choice))
+        names.add_argument(spell_option(choice))
     given = vars(names.parse_known_args(words)[0])
     path = given.pop("config")
     from_file = {} if path is None else read_json(Path(path))

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from functools import lru_cache, partial
 from typing import Any, Literal, NoReturn
 
-from litmus.config import Option, option
-from litmus.errors import BadInput, suggest
+from litmus.config import Option
+from litmus.errors import BadInput, option, spell_option, suggest
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -74,7 +74,7 @@ def add_options(
         common: dict[str, Any] = {"help": text, "default": argparse.SUPPRESS}
         hint = one.hint
         if hint is bool:
-            parser.add_argument(option(name), action=argparse.BooleanOptionalAction, **common)
+            parser.add_argument(spell_option(name), action=argparse.BooleanOptionalAction, **common)
             continue
         if type(None) in typing.get_args(hint):
             hint = typing.get_args(hint)[0]
@@ -92,7 +92,7 @@ def add_options(
             common["metavar"] = {"task": "ID", "architecture": "NAME", "evaluator": "NAME"}.get(
                 name, "TEXT"
             )
-        parser.add_argument(option(name), **common)
+        parser.add_argument(spell_option(name), **common)
 
 
 def _show_owner(one: Option) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
 from litmus.tasks.base import Actions, ContinuousActions, DiscreteActions
 
 Distribution = Literal["deterministic", "gaussian", "categorical"]
@@ -33,10 +33,10 @@ class ActionHead:
     def __post_init__(self) -> None:
         if isinstance(self.actions, DiscreteActions) != (self.distribution == "categorical"):
             kind = "discrete" if isinstance(self.actions, DiscreteActions) else "continuous"
-            fitting = "categorical" if kind == "discrete" else "deterministic or gaussian"
+            fitting = ["categorical"] if kind == "discrete" else ["deterministic", "gaussian"]
             raise BadInput(
-                f"a {self.distribution} policy does not fit a task with {kind} actions; "
-                f"use --distribution {fitting}"
+                f"a {self.distribution} policy does not fit a task with {kind} actions; use "
+                + " or ".join(option("distribution", one) for one in fitting)
             )
 
     @staticmethod

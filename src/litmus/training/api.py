@@ -12,7 +12,7 @@ import numpy as np
 
 from litmus.algorithms import find_options, read_config
 from litmus.config import TrainConfig
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
 from litmus.files import read_json, write_json
 from litmus.presets import preset_values
 from litmus.rollouts.base import Request, Setting
@@ -41,7 +41,7 @@ def make_config(
             raise BadInput(f"{config_file} is for {named}, not {algorithm}")
     given = {**from_file, **options}
     if "task" not in given:
-        raise BadInput("no task given; name one with --task, such as --task Swimmer-v5")
+        raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
     values = preset_values(preset, algorithm, str(given["task"]))
     known = find_options(algorithm, {**values, **given})
     values = {name: value for name, value in values.items() if name in known}

@@ -16,7 +16,7 @@ import numpy as np
 
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Algorithm, Progress, Resources
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import BadInput, RunFailed, command
 from litmus.rollouts.base import Pending, Request, Round, Setting
 from litmus.rollouts.make import count_cores, make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
@@ -116,7 +116,7 @@ class Trainer:
         except OSError as error:
             raise RunFailed(
                 f"cannot write to {self.run.path}: {error.strerror or error}; free some space "
-                f"and go on with: litmus resume {self.run.path}"
+                f"and go on with: {command('resume', self.run.path)}"
             ) from error
         finally:
             self.close()
