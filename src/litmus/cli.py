@@ -232,12 +232,13 @@ def run_evaluate(options: argparse.Namespace) -> None:
         return
     if len(measured.returns) == 1:
         print(f"return {measured.mean:.1f} (one episode)")
-        return
-    print(
-        f"return {measured.mean:.1f} ± {measured.standard_error:.1f} "
-        f"(mean of {len(measured.returns)} episodes ± standard error; "
-        f"from {min(measured.returns):.1f} to {max(measured.returns):.1f})"
-    )
+    else:
+        print(
+            f"return {measured.mean:.1f} ± {measured.standard_error:.1f} "
+            f"(mean of {len(measured.returns)} episodes ± standard error; "
+            f"from {min(measured.returns):.1f} to {max(measured.returns):.1f})"
+        )
+    _print_final_return(options.path)
 
 
 def run_report(options: argparse.Namespace) -> None:
@@ -319,15 +320,24 @@ class _offering_resume:  # noqa: N801 - reads as a statement
 def _print_result(run: Any) -> None:
     last = run.metrics[-1]
     minutes, seconds = divmod(round(last["wall_s"]), 60)
-    shown = "" if last["mean"] is None else f", return {last['mean']:.1f}"
     print(
         f"trained {last['steps']:,} steps in {last['episodes_done']:,} episodes, "
-        f"{minutes} min {seconds} s{shown}"
+        f"{minutes} min {seconds} s"
     )
+    _print_final_return(run.path)
     print(f"run        {run.path}")
     print(f"policy     {run.policy_path}")
     if run.evaluator_path.exists():
         print(f"evaluator  {run.evaluator_path}")
+
+
+def _print_final_return(path: Path | str) -> None:
+    """The same number wherever a run is spoken of: here, after training and in its report."""
+    from litmus.runs.final import describe_final_return
+    from litmus.runs.run import Run
+
+    if final := describe_final_return(Run(path).metrics):
+        print(final)
 
 
 def _whole(name: str) -> Callable[[str], int]:

@@ -25,6 +25,9 @@ from harness import (
     wait_until,
 )
 
+from litmus.runs.final import describe_final_return
+from litmus.runs.run import Run
+
 TINY = to_arguments(tiny("pssvf", task="toys:ToyWalk-v0", steps=40, workers=1))
 HELPS = [
     ["--help"],
@@ -96,7 +99,10 @@ def test_training_then_evaluating(run_litmus, tmp_path: Path) -> None:
     trained = run_litmus("train", "pssvf", *TINY)
     assert trained.returncode == 0, trained.stderr
     run = Path("runs") / "ToyWalk-v0-pssvf-seed0"
-    assert re.search(r"trained 40 steps in 10 episodes, .* return -?\d", trained.stdout)
+    assert re.search(r"trained 40 steps in 10 episodes, \d", trained.stdout)
+    final = describe_final_return(Run(tmp_path / run).metrics)
+    assert re.match(r"final return -?\d.* untrained policy -?\d", final)
+    assert final in trained.stdout
     for name in ("policy.safetensors", "evaluator.safetensors"):
         assert str(run / name) in trained.stdout
         assert (tmp_path / run / name).exists()
@@ -124,7 +130,9 @@ def test_evaluating_is_repeatable_whatever_the_workers(tmp_path: Path, capsys) -
         assert main(["evaluate", str(tmp_path / "run"), *arguments]) == 0
         shown.append(capsys.readouterr().out)
     assert shown[0] == shown[1] != shown[2]
-    assert re.fullmatch(r"return -?[\d.]+ ± [\d.]+ \(mean of 3 episodes .*\)\n", shown[0])
+    measured, final = shown[0].splitlines()
+    assert re.fullmatch(r"return -?[\d.]+ ± [\d.]+ \(mean of 3 episodes .*\)", measured)
+    assert final == describe_final_return(Run(tmp_path / "run").metrics)  # as training printed it
 
 
 def test_a_configuration_file_makes_the_same_run_again(tmp_path: Path) -> None:

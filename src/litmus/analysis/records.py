@@ -9,20 +9,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from litmus.analysis.statistics import Curve
 from litmus.errors import BadInput
 from litmus.files import read_json
+from litmus.runs.final import (
+    compute_final_return,
+    find_untrained_return,
+    select_evaluations,
+    select_final_evaluations,
+)
 from litmus.runs.metrics import Event
 from litmus.runs.run import Run
 
 State = Literal["finished", "unfinished", "unreadable"]
-
-FINAL_EVALUATIONS = 20
-"""The paper's: a run's final return is the mean over its last 20 evaluations."""
-FINAL_SHARE = 0.1
-"""A shorter run has no 20 evaluations near its end: there it is the last tenth of them."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,7 @@ class RunRecord:
 
     @cached_property
     def evaluations(self) -> list[Event]:
-        return [
-            event for event in _select(self.events, "evaluation") if _is_number(event.get("mean"))
-        ]
+        return select_evaluations(self.events)
 
     @property
     def steps(self) -> int:
@@ -105,14 +102,23 @@ class RunRecord:
     @cached_property
     def final_evaluations(self) -> list[Event]:
         """The evaluations that the final return is taken from."""
-        share = math.ceil(FINAL_SHARE * len(self.evaluations))
-        count = min(FINAL_EVALUATIONS, max(1, share))
-        return self.evaluations[-count:]
+        return select_final_evaluations(self.events)
 
     @property
     def final_return(self) -> float | None:
-        means = [float(event["mean"]) for event in self.final_evaluations]
-        return float(np.mean(means)) if means else None
+        return compute_final_return(self.events)
+
+    @property
+    def untrained_return(self) -> float | None:
+        """What the policy earned before any training, where that was measured."""
+        return find_untrained_return(self.events)
+
+    @property
+    def has_improved(self) -> bool | None:
+        """Whether the final return is above the untrained policy's; None where one is missing."""
+        if self.final_return is None or self.untrained_return is None:
+            return None
+        return self.final_return > self.untrained_return
 
     @property
     def best_evaluation(self) -> Event | None:

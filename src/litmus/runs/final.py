@@ -1,0 +1,58 @@
+"""The final return of a run: one definition, for everything that prints or shows it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from litmus.runs.metrics import Event
+
+FINAL_EVALUATIONS = 20
+"""The paper's: a run's final return is the mean over its last 20 evaluations."""
+FINAL_SHARE = 0.1
+"""A run with fewer than 200 evaluations has no 20 near its end: there it is the last tenth."""
+
+DEFINITION = (
+    f"the mean over a run's last {FINAL_EVALUATIONS} evaluations, or over the last tenth of them "
+    f"in a run with fewer than {round(FINAL_EVALUATIONS / FINAL_SHARE)}"
+)
+
+
+def select_evaluations(events: Sequence[Event]) -> list[Event]:
+    """The evaluations that have a mean, in the order of their steps."""
+    found = [event for event in events if event["event"] == "evaluation" and _has_mean(event)]
+    return sorted(found, key=lambda event: float(event["steps"]))
+
+
+def select_final_evaluations(events: Sequence[Event]) -> list[Event]:
+    """The evaluations that the final return is the mean of; none where there are none yet."""
+    evaluations = select_evaluations(events)
+    share = math.ceil(FINAL_SHARE * len(evaluations))
+    return evaluations[-min(FINAL_EVALUATIONS, max(1, share)) :]
+
+
+def compute_final_return(events: Sequence[Event]) -> float | None:
+    means = [float(event["mean"]) for event in select_final_evaluations(events)]
+    return sum(means) / len(means) if means else None
+
+
+def find_untrained_return(events: Sequence[Event]) -> float | None:
+    """What the policy earned before any training; None where nobody measured that."""
+    first = next((event for event in select_evaluations(events) if event["steps"] == 0), None)
+    return None if first is None else float(first["mean"])
+
+
+def describe_final_return(events: Sequence[Event]) -> str:
+    """The final return and what it is, in words; nothing where there is no evaluation."""
+    final, count = compute_final_return(events), len(select_final_evaluations(events))
+    if final is None:
+        return ""
+    over = "the last evaluation" if count == 1 else f"mean of the last {count} evaluations"
+    untrained = find_untrained_return(events)
+    before = "" if untrained is None else f"; untrained policy {untrained:.1f}"
+    return f"final return {final:.1f} ({over}{before})"
+
+
+def _has_mean(event: Event) -> bool:
+    mean, steps = event.get("mean"), event.get("steps")
+    return all(isinstance(n, int | float) and math.isfinite(n) for n in (mean, steps))
