@@ -315,6 +315,26 @@ class PayMore(gymnasium.RewardWrapper[Any, Any], gymnasium.utils.RecordConstruct
         return float(reward) + self.amount
 
 
+class DrawnWalk(Walk):
+    """Draws itself: brighter with each step."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__()
+        self.render_mode = render_mode
+
+    def render(self) -> Any:
+        return np.full((32, 48, 3), 50 * self.taken, np.uint8)
+
+
+class UndrawnWalk(DrawnWalk):
+    """Takes a render mode and draws nothing."""
+
+    def render(self) -> Any:
+        return None
+
+
 class HalfTask:
     """Not yet a task."""
 

@@ -83,7 +83,7 @@ def add_options(
         elif typing.get_origin(hint) is tuple:
             common |= {"type": partial(parse_whole, name), "nargs": "*", "metavar": "N"}
         elif typing.get_origin(hint) is dict:
-            common |= {"type": partial(_parse_object, name), "metavar": "JSON"}
+            common |= {"type": partial(parse_object, name), "metavar": "JSON"}
         elif hint is int:
             common |= {"type": partial(parse_whole, name), "metavar": "N"}
         elif hint is float:
@@ -141,7 +141,7 @@ def _parse_number(name: str, text: str) -> float:
     return number
 
 
-def _parse_object(name: str, text: str) -> Any:
+def parse_object(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

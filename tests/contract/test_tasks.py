@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import gymnasium
@@ -10,6 +11,7 @@ import pytest
 from harness import train_tiny
 
 import litmus
+from litmus.cli import main
 from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -56,6 +58,24 @@ def test_tasks_that_are_listed_exist() -> None:
     listed = list_environments()
     assert {*CLASSIC, *(f"{name}-{v}" for name in MUJOCO for v in ("v4", "v5"))} <= set(listed)
     assert all(name in gymnasium.registry for name in listed)
+
+
+def test_the_list_says_what_must_be_installed_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "Box2D" else find(name)
+    )
+    assert main(["list", "tasks"]) == 0
+    needs = dict(line.partition(" ")[::2] for line in capsys.readouterr().out.splitlines())
+    box2d = {name for name, need in needs.items() if need}
+    assert box2d == {
+        *("BipedalWalker-v3", "BipedalWalkerHardcore-v3", "CarRacing-v3"),
+        *("LunarLander-v3", "LunarLanderContinuous-v3"),
+    }
+    for name in box2d:
+        assert needs[name].strip() == "needs Box2D: pip install 'gymnasium[box2d]'"
 
 
 class Still:

@@ -52,7 +52,8 @@ class Policy(nn.Module):
         return Normalizer(self.mean.cpu().numpy().ravel(), self.std.cpu().numpy().ravel())
 
     def forward(self, observations: Tensor) -> Tensor:
-        if tuple(observations.shape[1:]) != self.state_shape:
+        is_traced: bool = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+        if not is_traced and tuple(observations.shape[1:]) != self.state_shape:
             raise BadInput(
                 f"the policy takes a batch of observations {['N', *self.state_shape]}, "
                 f"not {list(observations.shape)}"

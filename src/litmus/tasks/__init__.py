@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from litmus.config import TrainConfig
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
 
 if TYPE_CHECKING:  # numpy: `litmus --help` does without it
     from litmus.tasks.base import TaskSpec
@@ -59,5 +59,7 @@ def _check_options(env_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
         options = json.loads(json.dumps(dict(env_kwargs or {})))
     except (TypeError, ValueError) as error:
-        raise BadInput(f"env_kwargs must be names and values that JSON can hold: {error}") from None
+        raise BadInput(
+            f"{option('env_kwargs')} takes names with values that JSON can hold: {error}"
+        ) from None
     return dict(options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import importlib.util
 import inspect
 import io
 import logging
@@ -97,6 +98,30 @@ def list_environments() -> list[str]:
     return [
         f"{name}-v{version}" for name in sorted(versions) for version in sorted(versions[name])[-2:]
     ]
+
+
+NEEDED = {
+    "gymnasium.envs.box2d": ("Box2D", "pip install 'gymnasium[box2d]'"),
+    "gymnasium.envs.mujoco": ("mujoco", "pip install 'gymnasium[mujoco]'"),
+}
+"""What environments of Gymnasium's import, and how it is installed."""
+
+
+def find_needed(environment_id: str) -> str:
+    """What must be installed before a listed environment can be used; empty where nothing."""
+    module = str(registry[environment_id].entry_point).partition(":")[0]
+    for family, (package, command) in NEEDED.items():
+        if module.startswith(family):
+            return "" if _is_installed(package) else f"needs {package}: {command}"
+    package = module.partition(".")[0]
+    return "" if _is_installed(package) else f"needs {package}"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):  # made while the program runs, as `__main__` is
+        return True
 
 
 def _is_supported(spec: EnvSpec) -> bool:
