@@ -13,6 +13,8 @@ Algorithms, chapters 2 and 3. With u = 2⁻²⁴ and γ_n = n u / (1 - n u), ope
     a / b         (α + |a / b| β) / (|b| - β)        + u times the largest that it can be
     √a            to the ends of √[a - α, a + α]     + u times the largest that it can be
     tanh a        σ α                                + ρ (|tanh a| + σ α)
+    softplus a    its slope at a + α times α         + 16 u (softplus a + the former)
+    sigmoid a     α / 4                              + 16 u (sigmoid a + α / 4)
     relu a        α, and 0 where a + α ≤ 0
     its slope     0, and 1 where |a| ≤ α > 0: there, either side of the kink is right
 
@@ -106,6 +108,17 @@ class Bounded:
         """The slope of relu."""
         at_the_kink = (self.value.abs() <= self.error) & (self.error > 0)
         return Bounded((self.value > 0).double(), at_the_kink.double())
+
+    def softplus(self) -> Bounded:
+        value = torch.nn.functional.softplus(self.value, threshold=1000)
+        carried = (self.value + self.error).sigmoid() * self.error
+        rounding = 2 * EXP_ROUNDINGS * UNIT * (value + carried)
+        return Bounded(value, carried + rounding + SMALLEST)
+
+    def sigmoid(self) -> Bounded:
+        """The slope of softplus."""
+        value, carried = self.value.sigmoid(), self.error / 4
+        return Bounded(value, carried + 2 * EXP_ROUNDINGS * UNIT * (value + carried) + SMALLEST)
 
     def softmax(self) -> Bounded:
         """A shift of all exponents alike cancels. Beside it, each is wrong by ε = α + u |a - c|, c
@@ -219,17 +232,21 @@ class Squashed:
         if self.is_categorical:
             self.actions = outputs.softmax()
             return
-        bounded, center, scale = (
-            torch.from_numpy(part) for part in (head.bounded, head.center, head.half_range)
+        bounded, sides, center, scale = (
+            torch.from_numpy(part)
+            for part in (head.bounded, head.sides, head.center, head.half_range)
         )
         if head.distribution == "gaussian":  # log-stds behind the means
             low, high = LOG_STD_RANGE
             half = torch.full_like(center, (high - low) / 2)
             bounded = torch.cat([bounded, torch.ones_like(bounded)])
+            sides = torch.cat([sides, torch.zeros_like(sides)])
             center, scale = torch.cat([center, low + half]), torch.cat([scale, half])
-        squashed, one = outputs.tanh(), torch.ones(())
-        self.actions = choose(bounded, squashed, outputs) * exactly(scale) + exactly(center)
-        self.slopes = choose(bounded, -(squashed * squashed) + 1.0, exactly(one)) * exactly(scale)
+        squashed, side = outputs.tanh(), outputs * exactly(sides)
+        beside = choose(sides != 0, side.softplus() * exactly(sides), outputs)
+        slope = choose(sides != 0, side.sigmoid(), exactly(torch.ones(())))
+        self.actions = choose(bounded, squashed, beside) * exactly(scale) + exactly(center)
+        self.slopes = choose(bounded, -(squashed * squashed) + 1.0, slope) * exactly(scale)
 
     def go_back(self, gradient: Bounded | Tensor) -> Bounded:
         """From the gradient of the actions to that of the outputs."""

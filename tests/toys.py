@@ -254,6 +254,20 @@ class UnboundedWalk(Walk):
     )
 
 
+class OneSidedWalk(Walk):
+    """Each action component has one bound only; the environment refuses what leaves it."""
+
+    action_space = spaces.Box(
+        np.array([0.3, -np.inf], np.float32), np.array([np.inf, -2.0], np.float32)
+    )
+
+
+class DoubleWalk(Walk):
+    """Bounds that no float32 equals, around a number that is no array."""
+
+    action_space = spaces.Box(0.1, 0.7, (), np.float64)
+
+
 class ChoiceWalk(Walk):
     """Choices that do not start at zero."""
 
@@ -276,6 +290,46 @@ class ScaledWalk(Walk):
 def make_scaled_walk(**options: Any) -> gymnasium.Env[Any, Any]:
     """An environment with a time limit of its own, from a function."""
     return gymnasium.wrappers.TimeLimit(ScaledWalk(length=100, **options), max_episode_steps=7)
+
+
+class ShapedWalk(ScaledWalk):
+    """Has an option that is a tuple, and insists on it."""
+
+    def __init__(self, sizes: tuple[int, int] = (1, 2), **options: Any) -> None:
+        super().__init__(**options)
+        assert isinstance(sizes, tuple)
+
+
+class PayMore(gymnasium.RewardWrapper[Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Adds to every reward."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], amount: float = 1.0) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self, amount=amount)
+        gymnasium.RewardWrapper.__init__(self, env)
+        self.amount = amount
+
+    def reward(self, reward: Any) -> float:
+        return float(reward) + self.amount
+
+
+class DrawnWalk(Walk):
+    """Draws itself: brighter with each step."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        super().__init__()
+        self.render_mode = render_mode
+
+    def render(self) -> Any:
+        return np.full((32, 48, 3), 50 * self.taken, np.uint8)
+
+
+class UndrawnWalk(DrawnWalk):
+    """Takes a render mode and draws nothing."""
+
+    def render(self) -> Any:
+        return None
 
 
 class HalfTask:
@@ -390,6 +444,8 @@ for _class in (
     SlowWalk,
     MatrixWalk,
     UnboundedWalk,
+    OneSidedWalk,
+    DoubleWalk,
     ChoiceWalk,
     NanWalk,
     AlwaysNanWalk,

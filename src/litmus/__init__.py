@@ -15,19 +15,22 @@ if TYPE_CHECKING:
     from litmus.policies.policy import Policy
     from litmus.policies.population import FlatPopulation, MixedPopulation, Population
     from litmus.runs.run import Run
-    from litmus.training.api import Measurement, evaluate, resume, train
+    from litmus.training.api import resume, train
+    from litmus.training.callbacks import Notice
+    from litmus.training.measuring import Measurement, evaluate
 
 _HOMES = {
     "BadInput": "litmus.errors",
     "Evaluator": "litmus.evaluators.base",
-    "Measurement": "litmus.training.api",
+    "Measurement": "litmus.training.measuring",
+    "Notice": "litmus.training.callbacks",
     "Policy": "litmus.policies.policy",
     "FlatPopulation": "litmus.policies.population",
     "MixedPopulation": "litmus.policies.population",
     "Population": "litmus.policies.population",
     "Run": "litmus.runs.run",
     "RunFailed": "litmus.errors",
-    "evaluate": "litmus.training.api",
+    "evaluate": "litmus.training.measuring",
     "load_evaluator": "litmus.evaluators.base",
     "resume": "litmus.training.api",
     "train": "litmus.training.api",
@@ -39,6 +42,7 @@ __all__ = [
     "FlatPopulation",
     "Measurement",
     "MixedPopulation",
+    "Notice",
     "Policy",
     "Population",
     "Run",

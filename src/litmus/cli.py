@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from litmus.algorithms import ALGORITHMS, CHOICES, find_options
-from litmus.config import option
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import BadInput, RunFailed, spell_option
 from litmus.files import read_json
-from litmus.options import OneLineParser, add_options
+from litmus.options import OneLineParser, add_options, parse_object, parse_whole
 from litmus.presets import PRESETS, Preset
 from litmus.registry import Entry
 
@@ -42,10 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(options)
         sys.stdout.flush()  # here, where a closed pipe is no error
     except BadInput as error:
-        print(f"litmus: {error}", file=sys.stderr)
+        print(f"litmus: {error.for_shell}", file=sys.stderr)
         return BAD_INPUT
     except RunFailed as error:
-        print(f"litmus: {error}", file=sys.stderr)
+        print(f"litmus: {error.for_shell}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -105,6 +104,11 @@ def _add_training_options(parser: OneLineParser, algorithm: str, words: Sequence
         metavar="DIR",
         help="run directory, which must not exist [runs/TASK-ALGORITHM-seedN]",
     )
+    parser.add_argument(
+        "--resume-if-exists",
+        action="store_true",
+        help="go on with a run that is in the run directory already; if it is finished, do nothing",
+    )
     chosen = _find_choices(words)
     defaults = {**ALGORITHMS.find(algorithm).defaults, **chosen}
     add_options(parser, find_options(algorithm, chosen), defaults)
@@ -114,7 +118,7 @@ def _find_choices(words: Sequence[str]) -> dict[str, Any]:
     """What is chosen by name, on the command line or in a configuration file."""
     names = OneLineParser(add_help=False, exit_on_error=False)
     for choice in ("config", *CHOICES):
-        names.add_argument(option(choice))
+        names.add_argument(spell_option(choice))
     given = vars(names.parse_known_args(words)[0])
     path = given.pop("config")
     from_file = {} if path is None else read_json(Path(path))
@@ -142,9 +146,18 @@ def _add_resume(commands: Any) -> None:
 
 
 def _add_evaluate(commands: Any) -> None:
-    summary = "measure the return of a run's policy"
+    summary = "measure the return of a policy: run new episodes with it"
     parser = commands.add_parser("evaluate", help=summary, description=summary.capitalize() + ".")
-    parser.add_argument("path", metavar="RUN", help="run directory")
+    parser.add_argument("path", metavar="RUN|POLICY", help="run directory, or policy.safetensors")
+    parser.add_argument(
+        "--task", metavar="ID", help="task to measure it in; a run knows its own, a policy does not"
+    )
+    parser.add_argument(
+        "--env-kwargs",
+        type=_json("env_kwargs"),
+        metavar="JSON",
+        help="options of the task, as a JSON object",
+    )
     parser.add_argument(
         "--episodes", type=_whole("episodes"), default=10, metavar="N", help="episodes to run [10]"
     )
@@ -152,9 +165,12 @@ def _add_evaluate(commands: Any) -> None:
         "--seed", type=_whole("seed"), default=0, metavar="N", help="decides the start states [0]"
     )
     parser.add_argument(
-        "--workers", type=_whole("workers"), metavar="N", help="processes (default: one a core)"
+        "--workers", type=_whole("workers"), metavar="N", help="processes (default: one per core)"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--video", metavar="FILE", help="film the first episode: a file ending in .webp or .mp4"
+    )
     parser.set_defaults(run=run_evaluate, _parser=parser)
 
 
@@ -196,10 +212,13 @@ def run_train(options: argparse.Namespace) -> None:
         del given[name]
     algorithm, preset = given.pop("algorithm"), given.pop("preset")
     config_file, out = given.pop("config"), given.pop("out")
+    goes_on = given.pop("resume_if_exists")
     if out is None:
         out = default_out(make_config(algorithm, given, preset, config_file))
     with _offering_resume(Path(out)):
-        run = train(algorithm, out=out, preset=preset, config=config_file, **given)
+        run = train(
+            algorithm, out=out, preset=preset, config=config_file, resume_if_exists=goes_on, **given
+        )
     _print_result(run)
 
 
@@ -212,27 +231,50 @@ def run_resume(options: argparse.Namespace) -> None:
 
 
 def run_evaluate(options: argparse.Namespace) -> None:
-    from litmus.runs.metrics import finite_or_none
-    from litmus.training.api import evaluate
+    from litmus.training.measuring import find_subject, measure
 
-    measured = evaluate(
-        options.path, episodes=options.episodes, seed=options.seed, workers=options.workers
-    )
+    if options.video is not None:
+        from litmus.reports.video import check_video
+
+        check_video(options.video)
+    subject = find_subject(options.path, options.task, options.env_kwargs)
+    measured = measure(subject, options.episodes, options.seed, options.workers)
     if options.json:
-        print(
-            json.dumps(
-                {
-                    "run": str(options.path),
-                    "episodes": len(measured.returns),
-                    "mean": finite_or_none(measured.mean),
-                    "std": finite_or_none(measured.std),
-                    "standard_error": finite_or_none(measured.standard_error),
-                    "returns": finite_or_none(measured.returns),
-                    "steps": measured.steps,
-                }
+        print(json.dumps(_describe_measurement(options.path, subject, measured)))
+    else:
+        _print_measurement(measured)
+        if subject.run is not None and options.task is None and options.env_kwargs is None:
+            _print_final_return(options.path)
+    if options.video is not None:
+        from litmus.reports.video import record_video
+
+        video = record_video(Path(options.video), subject.task, subject.policy, options.seed)
+        if not options.json:
+            part = "" if video.is_whole else "the beginning of "
+            print(
+                f"video      {video.path} ({part}the first episode, {video.seconds:.1f} s, "
+                f"return {video.return_:.1f})"
             )
-        )
-        return
+
+
+def _describe_measurement(path: str, subject: Any, measured: Any) -> dict[str, Any]:
+    from litmus.runs.metrics import finite_or_none
+
+    return {
+        "path": str(path),
+        "task": subject.task_name,
+        "episodes": len(measured.returns),
+        "mean": finite_or_none(measured.mean),
+        "std": finite_or_none(measured.std),
+        "standard_error": finite_or_none(measured.standard_error),
+        "returns": finite_or_none(measured.returns),
+        "training_returns": finite_or_none(measured.training_returns),
+        "steps": measured.steps,
+        "final_return": None if subject.run is None else subject.run.final_return,
+    }
+
+
+def _print_measurement(measured: Any) -> None:
     if len(measured.returns) == 1:
         print(f"return {measured.mean:.1f} (one episode)")
     else:
@@ -241,7 +283,6 @@ def run_evaluate(options: argparse.Namespace) -> None:
             f"(mean of {len(measured.returns)} episodes ± standard error; "
             f"from {min(measured.returns):.1f} to {max(measured.returns):.1f})"
         )
-    _print_final_return(options.path)
 
 
 def run_report(options: argparse.Namespace) -> None:
@@ -283,9 +324,11 @@ def run_list(options: argparse.Namespace) -> None:
 
 
 def _list_tasks() -> list[str]:
-    from litmus.tasks.gymnasium_registry import list_environments
+    from litmus.tasks.gymnasium_registry import find_needed, list_environments
 
-    return list_environments()
+    names = list_environments()
+    width = max(map(len, names), default=0)
+    return [f"{name:<{width}}  {find_needed(name)}".rstrip() for name in names]
 
 
 def _list_table(rows: Mapping[str, Preset | Entry]) -> list[str]:
@@ -344,9 +387,11 @@ def _print_final_return(path: Path | str) -> None:
 
 
 def _whole(name: str) -> Callable[[str], int]:
-    from litmus.options import parse_whole
-
     return lambda text: parse_whole(name, text)
+
+
+def _json(name: str) -> Callable[[str], Any]:
+    return lambda text: parse_object(name, text)
 
 
 def _read_version() -> str:

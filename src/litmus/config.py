@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeVar
 
-from litmus.errors import BadInput, suggest
+from litmus.errors import BadInput, option, suggest
 from litmus.registry import Registry
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ class TrainConfig:
                     f"unknown option '{key}' for {values['algorithm']}{suggest(key, known)}"
                 )
         if "task" not in values:
-            raise BadInput("no task given; name one with --task, such as --task Swimmer-v5")
+            raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
         built: Values = {}
         for name, one in known.items():
             if name not in values and one.group is None:
@@ -311,6 +311,8 @@ def check_type(name: str, value: Any, hint: Any) -> Any:
     if not isinstance(value, bool):  # numpy's numbers are welcome
         if hint is int and isinstance(value, numbers.Integral):
             return int(value)
+        if hint is int and isinstance(value, numbers.Real) and float(value).is_integer():
+            return int(float(value))  # 1e5
         if hint is float and isinstance(value, numbers.Real):
             try:
                 return float(value)
@@ -324,7 +326,7 @@ def check_type(name: str, value: Any, hint: Any) -> Any:
 
 def _check_json_object(name: str, value: Any) -> Values:
     if not isinstance(value, dict):
-        raise BadInput(f"{option(name)} takes a JSON object such as '{{\"x\": 1}}', not '{value}'")
+        raise BadInput(f"{option(name)} takes names with values, as {{\"x\": 1}}, not '{value}'")
     try:
         copied: Values = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -332,9 +334,14 @@ def _check_json_object(name: str, value: Any) -> Values:
     return copied
 
 
-def option(name: str) -> str:
-    """The command-line spelling of a field."""
-    return "--" + name.replace("_", "-")
+def check_whole(name: str, value: Any, least: int, most: int | None = None) -> int:
+    """A whole number that is no field of a configuration."""
+    number: int = check_type(name, value, int)
+    if most is not None and not least <= number <= most:
+        raise BadInput(f"{option(name)} must be between {least} and {most}, not {number}")
+    if number < least:
+        raise BadInput(f"{option(name)} must be at least {least}, not {number}")
+    return number
 
 
 def check_bounds(spec: dataclasses.Field[Any], value: Any) -> None:

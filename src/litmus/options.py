@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Literal, NoReturn
 
-from litmus.config import Option, option
-from litmus.errors import BadInput, suggest
+from litmus.config import Option
+from litmus.errors import BadInput, option, spell_option, suggest
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -74,7 +74,7 @@ def add_options(
         common: dict[str, Any] = {"help": text, "default": argparse.SUPPRESS}
         hint = one.hint
         if hint is bool:
-            parser.add_argument(option(name), action=argparse.BooleanOptionalAction, **common)
+            parser.add_argument(spell_option(name), action=argparse.BooleanOptionalAction, **common)
             continue
         if type(None) in typing.get_args(hint):
             hint = typing.get_args(hint)[0]
@@ -85,14 +85,14 @@ def add_options(
             common |= {"nargs": "*", "metavar": METAVARS[kind]}
             common |= {"type": partial(PARSERS[kind], name)} if kind in PARSERS else {}
         elif typing.get_origin(hint) is dict:
-            common |= {"type": partial(_parse_object, name), "metavar": "JSON"}
+            common |= {"type": partial(parse_object, name), "metavar": "JSON"}
         elif hint in PARSERS:
             common |= {"type": partial(PARSERS[hint], name), "metavar": METAVARS[hint]}
         else:
             common["metavar"] = {"task": "ID", "architecture": "NAME", "evaluator": "NAME"}.get(
                 name, "TEXT"
             )
-        parser.add_argument(option(name), **common)
+        parser.add_argument(spell_option(name), **common)
 
 
 def _show_owner(one: Option) -> str:
@@ -145,7 +145,7 @@ PARSERS: dict[type, Callable[[str, str], Any]] = {int: parse_whole, float: _pars
 METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 
-def _parse_object(name: str, text: str) -> Any:
+def parse_object(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import operator
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
@@ -91,3 +93,20 @@ def import_named(name: str, kind: str) -> Any:
     except AttributeError as error:
         near = suggest(attribute, [word for word in vars(loaded or object) if word[:1] != "_"])
         raise BadInput(f"{kind} '{name}': '{module}' has no '{attribute}'{near}") from error
+
+
+def why_only_here(thing: Any) -> str:
+    """Why no other process can import a class or function by its name; empty where one can."""
+    name, module = getattr(thing, "__qualname__", ""), getattr(thing, "__module__", "")
+    if not name or "<" in name:
+        return f"{thing!r} has no name that another process could import"
+    if module == "__main__":
+        return f"'{name}' is defined in the script or notebook itself"
+    loaded = sys.modules.get(module)
+    try:
+        is_found = operator.attrgetter(name)(loaded) is thing
+    except AttributeError:
+        is_found = False
+    if not is_found or getattr(loaded, "__spec__", None) is None:
+        return f"'{name}' cannot be imported from a module '{module}'"
+    return ""

@@ -19,7 +19,7 @@ MISTAKES = [
     ([], "COMMAND"),
     (["train"], "ALGORITHM"),
     (["train", "psvf", *TASK], "unknown algorithm 'psvf'; did you mean 'pssvf'?"),
-    (["train", "pssvf"], "no task given"),
+    (["train", "pssvf"], "no task given; name one, such as --task Swimmer-v5"),
     (["train", "pssvf", "--task", "Swimer-v5"], "unknown task 'Swimer-v5'; did you mean 'Swimmer-"),
     (["train", "pssvf", *TASK, "--preset", "papr"], "unknown preset 'papr'; did you mean 'paper'?"),
     (["train", "pssvf", *TASK, "--stepps", "5"], "unknown option '--stepps'; did you mean '--step"),
@@ -29,7 +29,10 @@ MISTAKES = [
         ["train", "pssvf", *TASK, "--architecture", "mpl"],
         "unknown architecture 'mpl'; did you mean",
     ),
-    (["train", "pssvf", *TASK, "--distribution", "categorical"], "deterministic or gaussian"),
+    (
+        ["train", "pssvf", *TASK, "--distribution", "categorical"],
+        "use --distribution deterministic",
+    ),
     (
         ["train", "pssvf", "--task", "CartPole-v1", "--distribution", "gaussian"],
         "use --distribution categorical",
@@ -169,23 +172,43 @@ def test_cuda_without_a_gpu_is_told_before_a_directory_is_made(
     ("options", "words"),
     [
         ({"tsk": "Swimmer-v5", "task": "Swimmer-v5"}, "did you mean 'task'"),
-        ({"task": "Swimmer-v5", "hidden": 8}, "--hidden takes whole numbers"),
-        ({"task": "Swimmer-v5", "seed": "zero"}, "--seed takes a whole number"),
-        ({}, "no task given"),
+        ({"task": "Swimmer-v5", "hidden": 8}, "hidden takes whole numbers, not '8'"),
+        ({"task": "Swimmer-v5", "seed": "zero"}, "seed takes a whole number, not 'zero'"),
+        ({"task": "Swimmer-v5", "steps": 0}, "steps must be at least 1, not 0"),
+        ({"task": "Swimmer-v5", "steps": 1.5}, "steps takes a whole number, not '1.5'"),
+        ({"task": "Swimmer-v5", "env_kwargs": 3}, "env_kwargs takes names with values"),
+        ({"task": "Swimmer-v5", "probing_low": 2}, "probing_high must be at least probing_low, 2"),
+        (
+            {"task": "Swimmer-v5", "distribution": "categorical"},
+            "use distribution='deterministic' or distribution='gaussian'",
+        ),
+        ({}, "no task given; name one, such as task='Swimmer-v5'"),
     ],
 )
-def test_the_library_raises_the_same_words(options: dict[str, object], words: str) -> None:
+def test_the_library_says_the_same_in_python(options: dict[str, object], words: str) -> None:
     with pytest.raises(litmus.BadInput) as caught:
         litmus.train("pssvf", **options)
     assert words in str(caught.value)
+    assert "--" not in str(caught.value)
+
+
+def test_a_run_that_exists_is_told_in_the_language_of_the_reader(tmp_path: Path, capsys) -> None:
+    train_tiny(tmp_path / "a run")
+    with pytest.raises(litmus.BadInput) as caught:
+        train_tiny(tmp_path / "a run")
+    python, shell = str(caught.value), caught.value.for_shell
+    assert f"go on with: litmus.resume('{tmp_path}/a run'), or choose another out" in python
+    assert f"go on with: litmus resume '{tmp_path}/a run', or choose another --out" in shell
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
     """A library caller's seed often comes out of an array."""
     run = train_tiny(
-        tmp_path / "run", seed=np.int64(3), noise=np.float32(0.5), hidden=[np.int32(4)]
+        tmp_path / "run", seed=np.int64(3), noise=np.float32(0.5), hidden=[np.int32(4)], steps=1e1
     )
     assert (run.config.seed, run.config.noise) == (3, 0.5)
+    assert run.config.steps == 10
+    assert type(run.config.steps) is int
     assert run.config.architecture_options["hidden"] == (4,)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 
 import gymnasium
@@ -10,6 +11,7 @@ import pytest
 from harness import train_tiny
 
 import litmus
+from litmus.cli import main
 from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -19,12 +21,16 @@ from litmus.rollouts.make import make_collector
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
 from litmus.tasks.base import ContinuousActions
-from litmus.tasks.control import translate_actions
 from litmus.tasks.gymnasium_registry import list_environments
 
 MUJOCO = ["Swimmer", "HalfCheetah", "Hopper", "Walker2d", "Ant", "InvertedDoublePendulum"]
 CLASSIC = ["Pendulum-v1", "CartPole-v1", "MountainCarContinuous-v0", "Acrobot-v1"]
-OWN = [f"toys:Toy{name}-v0" for name in ("Walk", "MatrixWalk", "UnboundedWalk", "ChoiceWalk")]
+OWN = [
+    f"toys:Toy{name}-v0"
+    for name in (
+        *("Walk", "MatrixWalk", "UnboundedWalk", "ChoiceWalk", "OneSidedWalk", "DoubleWalk"),
+    )
+]
 UNREGISTERED = ["toys:ScaledWalk", "toys:make_scaled_walk", "toys:TargetTask", "toys:CountdownTask"]
 EVERY_TASK = [f"{name}-{version}" for name in MUJOCO for version in ("v5", "v4")] + CLASSIC + OWN
 
@@ -38,7 +44,8 @@ def test_a_task_trains_for_one_round(task: str, tmp_path: Path) -> None:
     environment = gymnasium.make(task)
     observation, _ = environment.reset(seed=0)
     space = environment.action_space
-    assert space.contains(translate_actions(space)(run.policy.act(observation)))
+    for greedy in (False, True):
+        assert space.contains(run.policy.act(observation, greedy=greedy))
 
 
 @pytest.mark.parametrize("distribution", ["deterministic", "gaussian"])
@@ -51,6 +58,24 @@ def test_tasks_that_are_listed_exist() -> None:
     listed = list_environments()
     assert {*CLASSIC, *(f"{name}-{v}" for name in MUJOCO for v in ("v4", "v5"))} <= set(listed)
     assert all(name in gymnasium.registry for name in listed)
+
+
+def test_the_list_says_what_must_be_installed_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name: None if name == "Box2D" else find(name)
+    )
+    assert main(["list", "tasks"]) == 0
+    needs = dict(line.partition(" ")[::2] for line in capsys.readouterr().out.splitlines())
+    box2d = {name for name, need in needs.items() if need}
+    assert box2d == {
+        *("BipedalWalker-v3", "BipedalWalkerHardcore-v3", "CarRacing-v3"),
+        *("LunarLander-v3", "LunarLanderContinuous-v3"),
+    }
+    for name in box2d:
+        assert needs[name].strip() == "needs Box2D: pip install 'gymnasium[box2d]'"
 
 
 class Still:

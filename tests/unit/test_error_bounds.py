@@ -163,6 +163,8 @@ def test_each_rule_holds_for_operands_as_wrong_as_they_may_be(x, y, x_off, y_off
     assert_within(x.tanh(), one.tanh())
     assert_within(x.relu(), one.relu())
     assert_within((x > 0).float(), one.step())
+    assert_within(torch.nn.functional.softplus(x), one.softplus())
+    assert_within(x.sigmoid(), one.sigmoid())
     assert_within(torch.cat([x, y]).softmax(0), stack(one, other).softmax())
     assert_within(torch.cat([x, y]).sum(0), stack(one, other).sum(0))
     assert_within((x * x).sqrt(), (one * one).sqrt())
@@ -176,6 +178,9 @@ def stack(*parts: Bounded) -> Bounded:
 HEADS = {
     "bounded": ActionHead("deterministic", ContinuousActions((-2.0, 0.0), (4.0, 1.0))),
     "half-open": ActionHead("deterministic", ContinuousActions((0.0, 0.0), (torch.inf, 1.0))),
+    "one-sided": ActionHead(
+        "deterministic", ContinuousActions((3.0, -torch.inf), (torch.inf, 5.0))
+    ),
     "gaussian": ActionHead("gaussian", ContinuousActions((-2.0,), (4.0,))),
     "categorical": ActionHead("categorical", DiscreteActions(2)),
 }

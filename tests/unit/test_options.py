@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import gymnasium
 import pytest
 from harness import to_arguments
 
-from litmus.algorithms import ALGORITHMS, read_config
+from litmus.algorithms import ALGORITHMS, find_options, read_config
 from litmus.cli import build_parser
-from litmus.errors import BadInput, suggest
+from litmus.errors import BadInput, spell_option, suggest
 from litmus.options import parse_whole
 
 NAMES = sorted(ALGORITHMS)
+OPTIONS = [*map(spell_option, find_options("pssvf", {})), "--help", "--out", "--preset"]
 
 
 def parse(*arguments: str) -> dict[str, object]:
@@ -47,8 +49,9 @@ def test_environment_options_are_a_json_object(text: str) -> None:
         typed = parse("--task", "Swimmer-v5", "--env-kwargs", text)
         return read_config("pssvf", {"task": "Swimmer-v5", "env_kwargs": typed["env_kwargs"]})
 
-    with pytest.raises(BadInput, match="--env-kwargs takes a JSON object"):
+    with pytest.raises(BadInput, match=r"takes (a JSON object|names with values)") as caught:
         read()
+    assert caught.value.for_shell.startswith("--env-kwargs takes")
 
 
 def test_options_that_are_not_typed_stay_out_of_the_way_of_the_preset() -> None:
@@ -82,8 +85,8 @@ def test_whole_numbers_can_be_written_in_several_ways(text: str) -> None:
 def test_mistakes_are_named_with_the_nearest_valid_choice(arguments: list[str], words: str) -> None:
     with pytest.raises(BadInput) as caught:
         parse("--task", "Swimmer-v5", *arguments)
-    assert words in str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert words in caught.value.for_shell
+    assert "\n" not in caught.value.for_shell
 
 
 def test_no_hidden_layer_can_be_asked_for() -> None:
@@ -95,11 +98,31 @@ def test_no_hidden_layer_can_be_asked_for() -> None:
     [
         ("papr", ["paper", "small"], "; did you mean 'paper'?"),
         ("SWIMMER-V5", ["Swimmer-v5"], "; did you mean 'Swimmer-v5'?"),
+        ("Swimmer", ["Swimmer-v4", "Swimmer-v5", "Hopper-v5"], "; did you mean 'Swimmer-v5'?"),
+        ("swimer", ["Swimmer-v4", "Swimmer-v5", "Hopper-v5"], "; did you mean 'Swimmer-v5'?"),
+        ("Hopper-v9", ["Hopper-v4", "Hopper-v5"], "; did you mean 'Hopper-v5'?"),
+        ("mpl", ["mlp"], "; did you mean 'mlp'?"),
+        ("--probing", ["--probing-states", "--seed"], "; did you mean '--probing-states'?"),
+        ("batch_sise", ["batch_size"], "; did you mean 'batch_size'?"),
         ("zzzz", ["b", "a"], "; choose from a, b"),
         ("zzzz", [f"abc{i}" for i in range(50)], ""),
+        ("", ["a", "b"], "; choose from a, b"),
     ],
 )
 def test_a_suggestion_is_the_nearest_choice_or_a_short_list(
     word: str, choices: list[str], expected: str
 ) -> None:
     assert suggest(word, choices) == expected
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        *("Breakout-v5", "MyTask", "Pong", "cheetah-run", "dm_control", "Atari", "chess", "env"),
+        *("--learning-rate", "--gamma", "--lr", "--gpu", "--epochs", "--batch", "--name", "--log"),
+    ],
+)
+def test_an_unrelated_word_is_not_taken_for_a_choice(word: str) -> None:
+    names = list(gymnasium.registry) if not word.startswith("--") else OPTIONS
+    offered = suggest(word, names)
+    assert offered in ("", "; did you mean '--batch-size'?"), offered

@@ -142,7 +142,7 @@ def examine_probing_states(
         rows = policy.flat_params.cpu().numpy()[None]
     states = evaluator.probing_states.detach()
     flat = states.flatten(1).double().numpy()
-    raw = evaluator.raw_probing_states.detach().flatten(1).numpy()
+    raw = evaluator.to_observations(evaluator.probing_states.detach()).flatten(1).numpy()
     own = policy.flat_params.cpu().unsqueeze(0)
     own_actions, gradient = _differentiate_by_action(evaluator, architecture, own)
     actions = _collect_actions(architecture, rows, states)

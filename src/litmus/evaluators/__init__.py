@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from litmus.config import at_least
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
 from litmus.registry import Entry, Registry
 
 
@@ -30,8 +30,8 @@ class FingerprintOptions(FlatOptions):
     def __post_init__(self) -> None:
         if self.probing_high < self.probing_low:
             raise BadInput(
-                f"--probing-high must be at least --probing-low, {self.probing_low}, "
-                f"not {self.probing_high}"
+                f"{option('probing_high')} must be at least {option('probing_low')}, "
+                f"{self.probing_low}, not {self.probing_high}"
             )
 
 

@@ -128,12 +128,23 @@ class Evaluator(nn.Module):
         """
         return float(self.predict([policy]).mean[0])
 
+    @property
+    def probing_observations(self) -> Tensor | None:  # [K, *state], float64
+        """The probing states as an environment would show them; no gradient goes through them."""
+        states = self.probing_states
+        return None if states is None else self.to_observations(states.detach())
+
+    def to_observations(self, states: Tensor) -> Tensor:  # [K, *state]
+        """From normalised coordinates to the environment's own; differentiable."""
+        return states.to(torch.float64) * self.std + self.mean
+
     def set_normalizer(self, normalizer: Normalizer) -> None:
         self.mean.copy_(torch.from_numpy(normalizer.mean.reshape(self.state_shape)))
         self.std.copy_(torch.from_numpy(normalizer.std.reshape(self.state_shape)))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path | str) -> None:
         """Write `path` (safetensors) and the JSON beside it."""
+        path = Path(path)
         write_tensors(path, dict(self.state_dict()))
         write_json(path.with_suffix(".json"), {"format": FORMAT, **describe_evaluator(self)})
 

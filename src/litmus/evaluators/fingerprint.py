@@ -54,7 +54,9 @@ class FingerprintEvaluator(Evaluator):
         )
 
     def output(self, population: Population) -> Tensor:  # [B]
-        states = self.raw_probing_states if population.takes_raw else self.probing_states
+        states: Tensor = self.probing_states
+        if population.takes_raw:
+            states = self.to_observations(states)
         actions = population.actions(states)
         if actions.shape[2] != self.num_actions:
             raise BadInput(
@@ -74,11 +76,6 @@ class FingerprintEvaluator(Evaluator):
 
     def rescale_output(self, factor: float, shift: float) -> None:
         rescale_head(self.head, factor, shift)
-
-    @property
-    def raw_probing_states(self) -> Tensor:  # [K, *state], float64
-        """The probing states as an environment would show them."""
-        return self.probing_states.to(torch.float64) * self.std + self.mean
 
     def options(self) -> dict[str, Any]:
         return {

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
 from litmus.tasks.base import Actions, ContinuousActions, DiscreteActions
 
 Distribution = Literal["deterministic", "gaussian", "categorical"]
@@ -33,10 +33,10 @@ class ActionHead:
     def __post_init__(self) -> None:
         if isinstance(self.actions, DiscreteActions) != (self.distribution == "categorical"):
             kind = "discrete" if isinstance(self.actions, DiscreteActions) else "continuous"
-            fitting = "categorical" if kind == "discrete" else "deterministic or gaussian"
+            fitting = ["categorical"] if kind == "discrete" else ["deterministic", "gaussian"]
             raise BadInput(
-                f"a {self.distribution} policy does not fit a task with {kind} actions; "
-                f"use --distribution {fitting}"
+                f"a {self.distribution} policy does not fit a task with {kind} actions; use "
+                + " or ".join(option("distribution", one) for one in fitting)
             )
 
     @staticmethod
@@ -55,20 +55,39 @@ class ActionHead:
 
     @cached_property
     def bounded(self) -> NDArray[np.bool_]:  # [number of actions]
-        low, high = np.array(self._continuous.low), np.array(self._continuous.high)
-        return cast(NDArray[np.bool_], np.isfinite(low) & np.isfinite(high))
+        """Where an action has both bounds: center + half_range · tanh(output)."""
+        return np.isfinite(self._low) & np.isfinite(self._high)
+
+    @cached_property
+    def sides(self) -> NDArray[np.float32]:
+        """1 where there is a lower bound only, low + softplus(output); -1 where there is an upper
+        one only, high - softplus(-output); 0 elsewhere."""
+        has_low, has_high = np.isfinite(self._low), np.isfinite(self._high)
+        return has_low.astype(np.float32) - has_high.astype(np.float32)
 
     @cached_property
     def center(self) -> NDArray[np.float32]:
+        """The middle between two bounds, or the only bound, or 0."""
         low, high = np.array(self._continuous.low), np.array(self._continuous.high)
         with np.errstate(invalid="ignore"):
-            return np.where(self.bounded, (low + high) / 2, 0.0).astype(np.float32)
+            middle = np.where(self.bounded, (low + high) / 2, 0.0).astype(np.float32)
+        middle = np.where(self.sides > 0, self._low, middle)
+        return np.where(self.sides < 0, self._high, middle)
 
     @cached_property
     def half_range(self) -> NDArray[np.float32]:
+        """Half of what lies between two bounds, else 1. Rounded so that no action leaves them:
+        center ± half_range are the largest and the smallest that there are."""
         low, high = np.array(self._continuous.low), np.array(self._continuous.high)
         with np.errstate(invalid="ignore"):
-            return np.where(self.bounded, (high - low) / 2, 1.0).astype(np.float32)
+            half = np.where(self.bounded, (high - low) / 2, 1.0).astype(np.float32)
+        leaves = (self.center + half > self._high) | (self.center - half < self._low)
+        if not (leaves & self.bounded).any():
+            return half
+        center = self.center.astype(np.float64)
+        room = np.maximum(0.0, np.minimum(self._high - center, center - self._low))
+        room = np.nextafter(room, 0.0)  # the differences are rounded too
+        return np.where(leaves & self.bounded, _round_down(room), half)
 
     def squash(self, outputs: NDArray[np.float32]) -> NDArray[np.float32]:  # [..., A]
         """Turn raw outputs into action parameters, in place where that is possible."""
@@ -82,7 +101,7 @@ class ActionHead:
         if self._all_bounded:
             np.tanh(means, out=means)
         else:
-            np.copyto(means, np.where(self.bounded, np.tanh(means), means))
+            np.copyto(means, self._squash_partly_bounded(means))
         if not self.is_unit_range:
             means *= self.half_range
             means += self.center
@@ -95,18 +114,40 @@ class ActionHead:
             log_stds += low
         return outputs
 
+    def _squash_partly_bounded(self, outputs: NDArray[np.float32]) -> NDArray[np.float32]:
+        sides = self.sides
+        beside = sides * np.logaddexp(np.float32(0), sides * outputs)  # softplus
+        unbounded = np.where(sides != 0, beside, outputs)
+        return np.where(self.bounded, np.tanh(outputs), unbounded)
+
     def choose(self, parameters: NDArray[np.float32], generator: np.random.Generator) -> Any:
-        """Return an action: a vector, or the number of a choice, drawn where it is stochastic."""
+        """Return an action as the task takes it, drawn where the policy is stochastic."""
         if self.distribution == "deterministic":
-            return parameters
-        if self.distribution == "categorical":
+            return parameters if self._is_plain_vector else self._arrange(parameters)
+        if isinstance(self.actions, DiscreteActions):
             cumulative = np.cumsum(parameters, dtype=np.float64)
             drawn = int(np.searchsorted(cumulative, generator.random() * cumulative[-1]))
-            return min(drawn, len(parameters) - 1)
+            return self.actions.start + min(drawn, len(parameters) - 1)
         size = self._continuous.size
         spread = np.exp(parameters[size:]) * self.half_range
         action = parameters[:size] + spread * generator.standard_normal(size, dtype=np.float32)
-        return np.clip(action, self._low, self._high)
+        return self._arrange(np.clip(action, self._low, self._high))
+
+    def choose_likeliest(self, parameters: NDArray[np.float32]) -> Any:
+        """Return the likeliest action as the task takes it: the likeliest choice, or the mean."""
+        if isinstance(self.actions, DiscreteActions):
+            return self.actions.start + int(np.argmax(parameters))
+        return self._arrange(parameters[: self._continuous.size])
+
+    def _arrange(self, vector: NDArray[np.float32]) -> NDArray[Any]:
+        actions = self._continuous
+        shaped = vector if actions.shape is None else vector.reshape(actions.shape)
+        return shaped.astype(actions.dtype, copy=False)
+
+    @cached_property
+    def _is_plain_vector(self) -> bool:
+        actions = self._continuous
+        return actions.shape is None and actions.dtype == "float32"
 
     @cached_property
     def _all_bounded(self) -> bool:
@@ -124,11 +165,12 @@ class ActionHead:
 
     @cached_property
     def _low(self) -> NDArray[np.float32]:
-        return np.array(self._continuous.low, dtype=np.float32)
+        """The smallest float32 within the bounds, and in `_high` the largest."""
+        return -_round_down(-np.array(self._continuous.low))
 
     @cached_property
     def _high(self) -> NDArray[np.float32]:
-        return np.array(self._continuous.high, dtype=np.float32)
+        return _round_down(np.array(self._continuous.high))
 
     @property
     def _continuous(self) -> ContinuousActions:
@@ -136,18 +178,28 @@ class ActionHead:
         return self.actions
 
 
+def _round_down(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The largest float32 that is not above."""
+    nearest = values.astype(np.float32)
+    return np.where(nearest > values, np.nextafter(nearest, np.float32(-np.inf)), nearest)
+
+
 def actions_to_json(actions: Actions) -> dict[str, Any]:
     if isinstance(actions, DiscreteActions):
-        return {"count": actions.count}
-    return {
+        return {"count": actions.count, "start": actions.start}
+    bounds = {
         bound: [value if np.isfinite(value) else None for value in getattr(actions, bound)]
         for bound in ("low", "high")
     }
+    shape = None if actions.shape is None else list(actions.shape)
+    return {**bounds, "shape": shape, "dtype": actions.dtype}
 
 
 def actions_from_json(data: dict[str, Any]) -> Actions:
     if "count" in data:
-        return DiscreteActions(int(data["count"]))
+        return DiscreteActions(int(data["count"]), int(data.get("start", 0)))
     low = tuple(-np.inf if value is None else float(value) for value in data["low"])
     high = tuple(np.inf if value is None else float(value) for value in data["high"])
-    return ContinuousActions(low, high)
+    shape = data.get("shape")
+    dtype = np.dtype(data.get("dtype", "float32")).name
+    return ContinuousActions(low, high, None if shape is None else tuple(shape), dtype)

@@ -30,9 +30,8 @@ def ask(policy: Judgeable, states: Tensor) -> Tensor:  # [K, *state] -> [K, A]
     A module is asked on its own device and in the widest dtype of its tensors, anything else in
     float32. Where a policy has a `state_shape`, a state of another shape is an error.
     """
-    if isinstance(policy, KnowsStateShape) and tuple(policy.state_shape) != states.shape[1:]:
-        wanted = tuple(policy.state_shape)
-        raise BadInput(f"the policy takes states of shape {wanted}, not {tuple(states.shape[1:])}")
+    if isinstance(policy, KnowsStateShape):
+        check_state_shape(tuple(policy.state_shape), states)
     try:
         with _as_it_is_used(policy):
             answer = policy(_move_to(policy, states))
@@ -52,6 +51,12 @@ def ask(policy: Judgeable, states: Tensor) -> Tensor:  # [K, *state] -> [K, A]
     if not actions.isfinite().all():
         raise BadInput("the policy's action parameters are not all finite numbers")
     return actions.to(states.device, torch.get_default_dtype())
+
+
+def check_state_shape(wanted: tuple[int, ...], states: Tensor) -> None:  # [K, *state]
+    """An error that names both shapes; nothing is broadcast."""
+    if tuple(states.shape[1:]) != wanted:
+        raise BadInput(f"the policy takes states of shape {wanted}, not {tuple(states.shape[1:])}")
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import softplus
 
 from litmus.policies.actions import LOG_STD_RANGE, ActionHead
 from litmus.policies.mlp_population import evaluate_perceptrons
@@ -14,6 +15,7 @@ class Squash(nn.Module):
     """Turns raw outputs [..., A] into action parameters; the torch side of `ActionHead.squash`."""
 
     bounded: Tensor
+    sides: Tensor
     center: Tensor
     half_range: Tensor
 
@@ -23,7 +25,7 @@ class Squash(nn.Module):
         if head.distribution != "categorical":
             self.all_bounded = bool(head.bounded.all())
             self.is_unit_range = head.is_unit_range
-            for name in ("bounded", "center", "half_range"):
+            for name in ("bounded", "sides", "center", "half_range"):
                 self.register_buffer(name, torch.from_numpy(getattr(head, name)), persistent=False)
 
     def forward(self, outputs: Tensor) -> Tensor:
@@ -33,7 +35,9 @@ class Squash(nn.Module):
         means = outputs[..., :size]
         squashed = torch.tanh(means)
         if not self.all_bounded:
-            squashed = torch.where(self.bounded, squashed, means)
+            beside = self.sides * softplus(self.sides * means)
+            unbounded = torch.where(self.sides != 0, beside, means)
+            squashed = torch.where(self.bounded, squashed, unbounded)
         means = squashed
         if not self.is_unit_range:
             means = torch.addcmul(self.center, squashed, self.half_range)

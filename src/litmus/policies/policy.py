@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from litmus.errors import BadInput
 from litmus.files import load_module, write_json, write_tensors
 from litmus.policies.architecture import (
     Architecture,
@@ -51,22 +52,43 @@ class Policy(nn.Module):
         return Normalizer(self.mean.cpu().numpy().ravel(), self.std.cpu().numpy().ravel())
 
     def forward(self, observations: Tensor) -> Tensor:
+        is_traced: bool = torch.jit.is_tracing()  # type: ignore[attr-defined,no-untyped-call]
+        if not is_traced and tuple(observations.shape[1:]) != self.state_shape:
+            raise BadInput(
+                f"the policy takes a batch of observations {['N', *self.state_shape]}, "
+                f"not {list(observations.shape)}"
+            )
         normalized = ((observations - self.mean) / self.std).to(self._dtype)
         parameters: Tensor = self.network(normalized)
         return parameters
 
-    def act(self, observation: Any, generator: np.random.Generator | None = None) -> Any:
-        """Return an action for one raw observation: what a Gymnasium environment's step takes."""
-        head = self.architecture.head
-        with torch.no_grad():
-            batch = torch.as_tensor(np.asarray(observation, dtype=np.float64)).unsqueeze(0)
-            parameters = self(batch.to(self.mean.device))[0].cpu().numpy()
-        if head.distribution != "deterministic" and generator is None:
-            generator = np.random.default_rng()
-        return head.choose(parameters, generator)  # type: ignore[arg-type]
+    def act(
+        self,
+        observation: Any,
+        generator: np.random.Generator | None = None,
+        *,
+        greedy: bool = False,
+    ) -> Any:
+        """Return an action for one raw observation: exactly what the environment's `step` takes.
 
-    def save(self, path: Path) -> None:
+        A stochastic policy draws it, from `generator` if there is one; with `greedy` it is the
+        likeliest instead (the most probable choice, the mean).
+        """
+        head, given = self.architecture.head, np.asarray(observation, dtype=np.float64)
+        if given.shape != self.state_shape:
+            raise BadInput(
+                f"the policy takes an observation of shape {self.state_shape}, not {given.shape}"
+            )
+        with torch.no_grad():
+            batch = torch.as_tensor(given).unsqueeze(0).to(self.mean.device)
+            parameters = self(batch)[0].cpu().numpy()
+        if greedy:
+            return head.choose_likeliest(parameters)
+        return head.choose(parameters, generator or np.random.default_rng())
+
+    def save(self, path: Path | str) -> None:
         """Write `path` (safetensors) and the JSON beside it."""
+        path = Path(path)
         write_tensors(path, dict(self.state_dict()))
         description = {"format": FORMAT, "architecture": architecture_to_json(self.architecture)}
         write_json(path.with_suffix(".json"), description)

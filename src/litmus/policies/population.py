@@ -18,7 +18,7 @@ from torch.func import functional_call, vmap
 
 from litmus.errors import BadInput
 from litmus.policies.architecture import Architecture
-from litmus.policies.judgeable import Judgeable, ask
+from litmus.policies.judgeable import Judgeable, ask, check_state_shape
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.rows import Rows, stack_rows
 
@@ -57,6 +57,7 @@ class FlatPopulation:
         return stack_rows(self.rows)
 
     def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
+        check_state_shape(self.architecture.state_shape, states)
         if self.normalizer is not None:
             states = self.normalizer.normalize(states).to(self.rows[0].dtype)
         actions = self.architecture.population_actions(self.rows, states)

@@ -20,7 +20,6 @@ from PIL import Image
 from litmus.policies.architecture import architecture_from_json
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.episode import ActingPolicy
-from litmus.tasks.control import translate_actions
 from litmus.tasks.coordinates import Coordinates, ImpossibleState, find_coordinates
 from litmus.tasks.gymnasium_registry import make_environment
 from litmus.tasks.mujoco import Body, View
@@ -103,15 +102,14 @@ class Stage:
     def roll(self, start: Coordinates, kind: str) -> tuple[list[Picture], bool]:
         """Pictures of what follows from `start`, and whether the simulation stayed finite."""
         self.place(start)
-        space = self.environment.action_space
-        nothing, translate = np.zeros(space.shape, dtype=np.float32), translate_actions(space)
+        nothing = np.zeros(self.environment.action_space.shape, dtype=np.float32)
         observation = self.environment._get_obs()
         pictures = [self.take_picture()]
         is_first = True
         while len(pictures) < FRAMES:
             for _ in range(self.steps_per_frame):
                 acts = kind == "policy" or (kind == "first" and is_first)
-                action = translate(self.policy.act(observation)) if acts else nothing
+                action = self.policy.act(observation) if acts else nothing
                 is_first = False
                 observation = self.environment.step(action)[0]
                 if not np.isfinite(observation).all() or self.data.warning[BAD_QACC].number:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
+from litmus.registry import why_only_here
 from litmus.seeding import Stream, perturb
 from litmus.tasks.base import Episode, TaskSpec
 
@@ -42,9 +43,9 @@ class Setting:
     seed: int
 
     @property
-    def is_portable(self) -> bool:
-        """Whether another process can build the same task and architecture."""
-        return self.task.is_portable and type(self.architecture).__module__ != "__main__"
+    def only_here(self) -> str:
+        """Why no other process can build the same task and architecture; empty where one can."""
+        return self.task.only_here or why_only_here(type(self.architecture))
 
 
 @dataclass(frozen=True)

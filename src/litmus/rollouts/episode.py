@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from litmus.errors import BadInput
 from litmus.native.acting import compile_policy
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, Forward
@@ -71,6 +72,11 @@ class ActingPolicy:
         return compile_policy(self._forward, self._mean, self._inverse_std)
 
     def act(self, observation: FloatArray) -> Any:
+        if observation.shape != self._mean.shape:  # else it would be broadcast
+            raise BadInput(
+                f"the task's observation has the shape {observation.shape}, not {self._mean.shape} "
+                "as its observation space says"
+            )
         np.subtract(observation, self._mean, out=self._centered)
         np.multiply(self._centered, self._inverse_std, out=self._normalized, casting="same_kind")
         return self._head.choose(self._forward(self._normalized), self._generator)

@@ -35,10 +35,11 @@ def make_collector(
         return BatchedCollector(setting, task, device)
     if workers is None:
         workers = count_cores()
-    if workers > 0 and not setting.is_portable:
+    if workers > 0 and setting.only_here:
         logger.warning(
-            "the task or the architecture is a class that only this process knows: episodes run "
-            "here, one by one (put it in a module and name it 'module:Name' to use workers)"
+            "no worker processes: %s; episodes run in this process, one after the other (a class "
+            "in a module of its own can be used by workers)",
+            setting.only_here,
         )
         workers = 0
     if workers == 0 or sys.platform == "win32":

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from litmus.config import TrainConfig
-from litmus.errors import BadInput
+from litmus.errors import BadInput, command, option
 from litmus.files import read_json, write_json
 
 SPARE_BYTES = 64 * 2**20
@@ -77,8 +77,9 @@ def create_run(path: Path, config: TrainConfig) -> RunDirectory:
     """Make a new run directory; every reason that it cannot be one is told before training."""
     try:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            hint = f"; go on with: litmus resume {path}" if (path / "config.json").exists() else ""
-            raise BadInput(f"{path} exists already{hint}, or choose another --out")
+            is_run = (path / "config.json").exists()
+            hint = f"; go on with: {command('resume', path)}" if is_run else ""
+            raise BadInput(f"{path} exists already{hint}, or choose another {option('out')}")
         _check_free_space(path)
         path.mkdir(parents=True, exist_ok=True)
         write_json(path / "config.json", config.to_dict())

@@ -14,6 +14,7 @@ from litmus.config import TrainConfig
 from litmus.errors import BadInput
 from litmus.files import read_json
 from litmus.runs.directory import RunDirectory
+from litmus.runs.final import compute_final_return
 from litmus.runs.metrics import Event, read_metrics
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ class Run(RunDirectory):
     @property
     def evaluations(self) -> list[Event]:
         return [event for event in self.metrics if event["event"] == "evaluation"]
+
+    @property
+    def final_return(self) -> float | None:
+        """The mean over the last evaluations (`runs/final.py`); None where there are none."""
+        return compute_final_return(self.metrics)
 
     @property
     def status(self) -> Status:

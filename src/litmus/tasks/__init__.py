@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from litmus.config import TrainConfig
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
 
 if TYPE_CHECKING:  # numpy: `litmus --help` does without it
     from litmus.tasks.base import TaskSpec
@@ -28,7 +28,7 @@ def make_task_spec(
     from litmus.tasks.base import TaskSpec
     from litmus.tasks.gymnasium_registry import describe_environment
     from litmus.tasks.names import find_body
-    from litmus.tasks.own import is_own
+    from litmus.tasks.own import is_own, why_own_only_here
 
     options = _check_options(env_kwargs)
     body = find_body(name)
@@ -38,11 +38,10 @@ def make_task_spec(
     arguments = {"remove_survival_bonus": removed, "env_kwargs": options}
     if is_own(name):
         arguments |= {"name": name}
-        is_portable = not name.startswith("__main__:")
-        return TaskSpec("litmus.tasks.own:build_own_task", arguments, is_portable)
+        return TaskSpec("litmus.tasks.own:build_own_task", arguments, why_own_only_here(name))
     environment = describe_environment(name)
     arguments |= {"environment_id": name, "registration": environment.registration}
-    return TaskSpec("litmus.tasks.control:make_control_task", arguments, environment.is_portable)
+    return TaskSpec("litmus.tasks.control:make_control_task", arguments, environment.only_here)
 
 
 def find_task(config: TrainConfig) -> TaskSpec:
@@ -55,5 +54,7 @@ def _check_options(env_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     try:
         options = json.loads(json.dumps(dict(env_kwargs or {})))
     except (TypeError, ValueError) as error:
-        raise BadInput(f"env_kwargs must be names and values that JSON can hold: {error}") from None
+        raise BadInput(
+            f"{option('env_kwargs')} takes names with values that JSON can hold: {error}"
+        ) from None
     return dict(options)

@@ -23,10 +23,14 @@ FloatArray = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class ContinuousActions:
-    """A vector of real numbers, each within [low, high]; an infinite bound is no bound."""
+    """Real numbers, each within [low, high]; an infinite bound is no bound."""
 
     low: tuple[float, ...]
     high: tuple[float, ...]
+    shape: tuple[int, ...] | None = None
+    """Of the array that the task takes; None is a vector."""
+    dtype: str = "float32"
+    """Of the same array."""
 
     @property
     def size(self) -> int:
@@ -35,9 +39,10 @@ class ContinuousActions:
 
 @dataclass(frozen=True)
 class DiscreteActions:
-    """One of `count` choices."""
+    """One of `count` choices, numbered from `start`."""
 
     count: int
+    start: int = 0
 
 
 Actions = ContinuousActions | DiscreteActions
@@ -86,7 +91,7 @@ class Transition(NamedTuple):
 
     observation: FloatArray  # [*state], raw
     action: Any
-    """As the policy gave it: a vector [A], or the number of the choice."""
+    """As the policy gave it and the task took it."""
     reward: float
     """As the environment pays it."""
     next_observation: FloatArray  # [*state]
@@ -100,7 +105,8 @@ class RolloutPolicy(Protocol):
     """A policy as a task sees it: a function of raw observations."""
 
     def act(self, observation: FloatArray) -> Any:
-        """Return one action: a vector [A], or the number of the choice."""
+        """Return one action as the task takes it: an array of its actions' shape and dtype, or
+        the number of the choice."""
 
     def action_parameters(self, observations: FloatArray) -> FloatArray:  # [N, *state] -> [N, A]
         """Return the parameters of the action distribution for many observations."""
@@ -178,8 +184,8 @@ class TaskSpec:
 
     factory: str  # "package.module:callable"
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    is_portable: bool = True
-    """False when only this process can build it, such as a class typed into a notebook."""
+    only_here: str = ""
+    """Why only this process can build it, such as a class typed into a notebook; else empty."""
 
     def build(self) -> Task:
         module, _, name = self.factory.partition(":")

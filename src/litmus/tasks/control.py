@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,6 @@ class ControlTask:
         self.state_shape = _read_state_shape(name, environment)
         self.actions: Actions = _read_actions(name, environment)
         self._observations: NDArray[np.float64] = np.empty((1000, *self.state_shape))
-        self._translate = translate_actions(environment.action_space)
         self._lean_loop = _make_lean_loop(environment)
 
     def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
@@ -72,13 +70,13 @@ class ControlTask:
 
     def _step(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[_Step]:
         """Transitions as plain tuples: naming their parts would cost an episode some per cent."""
-        environment, translate, copy = self.environment, self._translate, np.array
-        step, removes_bonus = environment.step, self.remove_survival_bonus
+        environment, copy, removes_bonus = self.environment, np.array, self.remove_survival_bonus
+        step = environment.step
         observation = copy(environment.reset(seed=seed)[0])
         bonus, is_over = 0.0, False
         while not is_over:
             action = act(observation)
-            following, reward, terminated, truncated, info = step(translate(action))
+            following, reward, terminated, truncated, info = step(action)
             following = copy(following)  # some environments write into the same array again
             if removes_bonus:
                 bonus = self._read_survival_bonus(info)
@@ -116,14 +114,6 @@ def make_control_task(
         raise BadInput(f"task '{environment_id}' cannot be used: {reason}") from error
 
 
-def translate_actions(space: spaces.Space[Any]) -> Callable[[Any], Any]:
-    """How a policy's action becomes what `step` of an environment with this action space takes."""
-    if isinstance(space, spaces.Discrete):
-        first = int(space.start)
-        return (lambda choice: int(choice) + first) if first else int
-    return operator.methodcaller("reshape", space.shape)
-
-
 def _make_lean_loop(environment: gymnasium.Env[Any, Any]) -> LeanLoop | None:
     """A faster loop where the environment is one of those it knows exactly."""
     if not type(environment.unwrapped).__module__.startswith("gymnasium.envs.mujoco"):
@@ -150,8 +140,9 @@ def _read_state_shape(name: str, environment: gymnasium.Env[Any, Any]) -> tuple[
 def _read_actions(name: str, environment: gymnasium.Env[Any, Any]) -> Actions:
     space = environment.action_space
     if isinstance(space, spaces.Discrete):
-        return DiscreteActions(int(space.n))
+        return DiscreteActions(int(space.n), int(space.start))
     if isinstance(space, spaces.Box) and np.issubdtype(space.dtype, np.floating):
-        low, high = space.low.ravel().tolist(), space.high.ravel().tolist()
-        return ContinuousActions(tuple(map(float, low)), tuple(map(float, high)))
+        low, high = (tuple(map(float, bound.ravel())) for bound in (space.low, space.high))
+        shape = None if len(space.shape) == 1 else space.shape
+        return ContinuousActions(low, high, shape, space.dtype.name)
     raise BadInput(f"task '{name}' has {space} actions; litmus needs a Box of floats, or Discrete")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import importlib.util
 import inspect
 import io
 import logging
@@ -19,6 +20,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator, registry
 
 from litmus.errors import BadInput, suggest
+from litmus.tasks.registrations import OnlyHere, describe_registration, register_again
 
 logger = logging.getLogger("litmus")
 
@@ -26,9 +28,9 @@ logger = logging.getLogger("litmus")
 @dataclass(frozen=True)
 class EnvironmentDescription:
     registration: str | None
-    """The registration as JSON, for processes that did not run the user's `gymnasium.register`."""
-    is_portable: bool
-    """False for a class that only this process knows."""
+    """The registration in words, for processes that did not run the user's `gymnasium.register`."""
+    only_here: str = ""
+    """Why only this process can make it; empty where others can."""
 
 
 def describe_environment(environment_id: str) -> EnvironmentDescription:
@@ -38,10 +40,11 @@ def describe_environment(environment_id: str) -> EnvironmentDescription:
     if spec is None:
         names = [*registry, *list_candidates(module)] if module else registry
         raise BadInput(f"unknown task '{environment_id}'{suggest(short_id, names)}")
-    if module or str(spec.entry_point).startswith("gymnasium."):
-        return EnvironmentDescription(None, is_portable=True)
-    registration = _spec_to_json(spec)
-    return EnvironmentDescription(registration, is_portable=registration is not None)
+    try:
+        return EnvironmentDescription(describe_registration(spec))
+    except OnlyHere as why:
+        is_imported = module is not None and module.__name__ != "__main__"
+        return EnvironmentDescription(None, "" if is_imported else str(why))
 
 
 def make_environment(
@@ -50,9 +53,9 @@ def make_environment(
     env_kwargs: Mapping[str, Any] | None = None,
 ) -> gymnasium.Env[Any, Any]:
     """Make the environment; every failure that is the user's to mend is a BadInput."""
-    short_id = environment_id.rpartition(":")[2]
-    if registration and short_id not in registry:
-        registry[short_id] = EnvSpec.from_json(registration)
+    _, short_id = import_named_module(environment_id)
+    if registration is not None:
+        register_again(registration)
     describe_environment(environment_id)
     entry = registry[short_id].entry_point
     if "mujoco" in str(entry):
@@ -97,6 +100,30 @@ def list_environments() -> list[str]:
     ]
 
 
+NEEDED = {
+    "gymnasium.envs.box2d": ("Box2D", "pip install 'gymnasium[box2d]'"),
+    "gymnasium.envs.mujoco": ("mujoco", "pip install 'gymnasium[mujoco]'"),
+}
+"""What environments of Gymnasium's import, and how it is installed."""
+
+
+def find_needed(environment_id: str) -> str:
+    """What must be installed before a listed environment can be used; empty where nothing."""
+    module = str(registry[environment_id].entry_point).partition(":")[0]
+    for family, (package, command) in NEEDED.items():
+        if module.startswith(family):
+            return "" if _is_installed(package) else f"needs {package}: {command}"
+    package = module.partition(".")[0]
+    return "" if _is_installed(package) else f"needs {package}"
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):  # made while the program runs, as `__main__` is
+        return True
+
+
 def _is_supported(spec: EnvSpec) -> bool:
     entry = str(spec.entry_point)
     if spec.name in ("GymV21Environment", "GymV26Environment"):
@@ -136,13 +163,6 @@ def _list_options(entry: object) -> list[str]:
     except (TypeError, ValueError):  # some that are written in C do not tell
         return []
     return [parameter.name for parameter in named if parameter.kind != parameter.VAR_KEYWORD]
-
-
-def _spec_to_json(spec: EnvSpec) -> str | None:
-    try:
-        return spec.to_json()
-    except Exception:  # a class or a lambda as entry point, or as an argument
-        return None
 
 
 def _one_line(error: BaseException) -> str:

@@ -23,6 +23,14 @@ def is_own(name: str) -> bool:
     return module is not None and short not in registry and hasattr(module, short)
 
 
+def why_own_only_here(name: str) -> str:
+    """Why only this process can build it; empty where others can."""
+    module, short = import_named_module(name)
+    if module is not None and module.__name__ == "__main__":
+        return f"'{short}' is defined in the script or notebook itself"
+    return ""
+
+
 def build_own_task(
     name: str, remove_survival_bonus: bool = False, env_kwargs: Mapping[str, Any] | None = None
 ) -> Task:

@@ -1,26 +1,22 @@
-"""The calls that the command line and the library share: train, resume, measure."""
+"""The calls that the command line and the library share: train and resume."""
 
 from __future__ import annotations
 
 import dataclasses
 import shutil
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, Literal, Unpack, overload
 
 from litmus.algorithms import find_options, read_config
-from litmus.config import TrainConfig
-from litmus.errors import BadInput
+from litmus.config import TrainConfig, check_whole
+from litmus.errors import BadInput, option
 from litmus.files import read_json, write_json
 from litmus.presets import preset_values
-from litmus.rollouts.base import Request, Setting
-from litmus.rollouts.make import make_collector
 from litmus.runs.directory import create_run, lock_run
 from litmus.runs.run import Run
-from litmus.seeding import Stream
 from litmus.tasks import find_task
+from litmus.training.callbacks import Callback
+from litmus.training.keywords import PssvfKeywords, VanillaKeywords, show_keywords
 
 MEMORY_ERRORS = (RuntimeError, ValueError)
 """What torch and numpy raise, in exactly these types, for sizes that nothing can hold."""
@@ -41,7 +37,7 @@ def make_config(
             raise BadInput(f"{config_file} is for {named}, not {algorithm}")
     given = {**from_file, **options}
     if "task" not in given:
-        raise BadInput("no task given; name one with --task, such as --task Swimmer-v5")
+        raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
     values = preset_values(preset, algorithm, str(given["task"]))
     known = find_options(algorithm, {**values, **given})
     # What a user's own class defines has its own defaults: a preset speaks of litmus' options.
@@ -56,22 +52,72 @@ def default_out(config: TrainConfig) -> Path:
     return Path("runs") / f"{task}-{algorithm}-seed{config.seed}"
 
 
+@overload
+def train(
+    algorithm: Literal["pssvf"],
+    *,
+    out: Path | str | None = None,
+    preset: str = "default",
+    config: Path | str | None = None,
+    resume_if_exists: bool = False,
+    callback: Callback | None = None,
+    quiet: bool = False,
+    **options: Unpack[PssvfKeywords],
+) -> Run: ...
+
+
+@overload
+def train(
+    algorithm: Literal["vanilla-pssvf"],
+    *,
+    out: Path | str | None = None,
+    preset: str = "default",
+    config: Path | str | None = None,
+    resume_if_exists: bool = False,
+    callback: Callback | None = None,
+    quiet: bool = False,
+    **options: Unpack[VanillaKeywords],
+) -> Run: ...
+
+
+@overload
 def train(
     algorithm: str,
     *,
     out: Path | str | None = None,
     preset: str = "default",
     config: Path | str | None = None,
+    resume_if_exists: bool = False,
+    callback: Callback | None = None,
+    quiet: bool = False,
+    **options: Any,
+) -> Run: ...
+
+
+def train(
+    algorithm: str,
+    *,
+    out: Path | str | None = None,
+    preset: str = "default",
+    config: Path | str | None = None,
+    resume_if_exists: bool = False,
+    callback: Callback | None = None,
     quiet: bool = False,
     **options: Any,
 ) -> Run:
     """Train from scratch and return the run.
 
-    `options` are those of `litmus train`, with underscores: `task="Swimmer-v5", steps=100_000`;
-    `config` is a file such as a run's config.json.
-    Raises BadInput for what cannot be done, and KeyboardInterrupt on Ctrl-C, after a checkpoint.
+    `options` are those of `litmus train`, with underscores: `task="Swimmer-v5", steps=100_000`.
+    `out` is the run's directory (default: runs/TASK-ALGORITHM-seedN), which must not exist; with
+    `resume_if_exists`, a run that is there already is resumed, or returned if it is finished.
+    `config` is a file such as a run's config.json. `callback` is called after each round with a
+    `Notice`. Raises BadInput for what cannot be done, and KeyboardInterrupt on Ctrl-C, after a
+    checkpoint.
     """
     settings = make_config(algorithm, options, preset, config)
+    path = Path(out) if out is not None else default_out(settings)
+    if resume_if_exists and (path / "config.json").is_file():
+        return _go_on(Run(path), settings, callback, quiet)
     # What can be wrong with task, policy or device is found before anything is written.
     from litmus.training.setup import choose_device, design_policy
     from litmus.training.tensorboard import check_tensorboard
@@ -79,16 +125,40 @@ def train(
     check_tensorboard(settings)
     choose_device(settings.device)
     design_policy(settings, find_task(settings))
-    run = create_run(Path(out) if out is not None else default_out(settings), settings)
+    run = create_run(path, settings)
     with lock_run(run):
-        return _work(Run(run.path), restored=None, quiet=quiet)
+        return _work(Run(run.path), None, callback, quiet)
+
+
+show_keywords(train, {name: one.default for name, one in find_options("pssvf", {}).items()})
+
+
+def _go_on(run: Run, settings: TrainConfig, callback: Callback | None, quiet: bool) -> Run:
+    """Resume a run that this very call has begun before; one that is finished is the result."""
+    there, here = run.config.to_dict(), settings.to_dict()
+    names = [name for name in (*here, *there) if there.get(name) != here.get(name)]
+    different = [name for name in dict.fromkeys(names) if name != "workers"]  # changes no result
+    if different:
+        shown = [
+            f"{option(name)} is {there.get(name)!r} there and {here.get(name)!r} here"
+            for name in different[:3]
+        ]
+        more = f" (and {len(different) - 3} more differ)" if len(different) > 3 else ""
+        raise BadInput(
+            f"{run.path} holds a run with another configuration: {', '.join(shown)}{more}; "
+            f"choose another {option('out')}"
+        )
+    if run.status == "finished":
+        return run
+    return resume(run.path, workers=settings.workers, callback=callback, quiet=quiet)
 
 
 def resume(
     path: Path | str,
     *,
-    steps: int | None = None,
-    workers: int | None = None,
+    steps: float | None = None,
+    workers: float | None = None,
+    callback: Callback | None = None,
     quiet: bool = False,
 ) -> Run:
     """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be."""
@@ -97,23 +167,25 @@ def resume(
     run = Run(path)
     changes: dict[str, Any] = {}
     if steps is not None:
+        changes["steps"] = check_whole("steps", steps, 1)
         if steps < run.config.steps:
-            raise BadInput(f"--steps can only make a run longer than its {run.config.steps:,}")
-        changes["steps"] = steps
+            raise BadInput(
+                f"{option('steps')} can only make a run longer than its {run.config.steps:,}"
+            )
     elif run.status == "finished":
-        raise BadInput(f"{run.path} is finished; --steps N makes it longer")
+        raise BadInput(f"{run.path} is finished; with more {option('steps')} it goes on")
     if workers is not None:
-        changes["workers"] = workers
+        changes["workers"] = check_whole("workers", workers, 0)
     config = dataclasses.replace(run.config, **changes)
     with lock_run(run):
         restored = restore(run)
         run.make_folders()
         if changes:
             write_json(run.config_path, config.to_dict())
-        return _work(Run(path), restored, quiet)
+        return _work(Run(path), restored, callback, quiet)
 
 
-def _work(run: Run, restored: Any, quiet: bool) -> Run:
+def _work(run: Run, restored: Any, callback: Callback | None, quiet: bool) -> Run:
     from litmus.training.display import SilentDisplay, make_display
     from litmus.training.trainer import Trainer
 
@@ -122,7 +194,7 @@ def _work(run: Run, restored: Any, quiet: bool) -> Run:
     title = f"{config.algorithm} {config.task}"
     display = SilentDisplay() if quiet else make_display(title, config.steps, done)
     try:
-        trainer = Trainer(run, display, restored)
+        trainer = Trainer(run, display, restored, callback)
     except BaseException as error:
         display.close()
         if isinstance(error, MemoryError | OverflowError) or type(error) in MEMORY_ERRORS:
@@ -138,56 +210,3 @@ def _work(run: Run, restored: Any, quiet: bool) -> Run:
 
 def _one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:120] or type(error).__name__
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """Returns of a policy, as the environment pays them."""
-
-    returns: list[float]
-    steps: list[int]
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean(self.returns))
-
-    @property
-    def std(self) -> float:
-        """NaN for a single episode: one says nothing about how they vary."""
-        return float(np.std(self.returns, ddof=1)) if len(self.returns) > 1 else float("nan")
-
-    @property
-    def standard_error(self) -> float:
-        return float(self.std / np.sqrt(len(self.returns)))
-
-
-def evaluate(
-    run: Run | Path | str, *, episodes: int = 10, seed: int = 0, workers: int | None = None
-) -> Measurement:
-    """Run the policy of a run, unperturbed, and measure its return."""
-    if episodes < 1:
-        raise BadInput(f"--episodes must be at least 1, not {episodes}")
-    if not 0 <= seed < 2**32:
-        raise BadInput(f"--seed must be between 0 and {2**32 - 1}, not {seed}")
-    if workers is not None and workers < 0:
-        raise BadInput(f"--workers must be at least 0, not {workers}")
-    run = run if isinstance(run, Run) else Run(run)
-    policy = run.policy
-    setting = Setting(find_task(run.config), policy.architecture, seed)
-    try:
-        collector = make_collector(setting, workers, capacity=episodes)
-    except (MemoryError, OverflowError, OSError) as error:
-        raise BadInput(f"cannot run {episodes:,} episodes at once: {_one_line(error)}") from error
-    try:
-        finished = collector.start(
-            Request(
-                policy.flat_params.cpu().numpy(),
-                policy.normalizer,
-                0.0,
-                Stream.MEASUREMENT,
-                range(episodes),
-            )
-        ).result()
-    finally:
-        collector.close()
-    return Measurement([e.return_ for e in finished], [e.steps for e in finished])

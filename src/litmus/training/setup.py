@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 
 from litmus.config import TrainConfig
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture, make_architecture
 from litmus.policies.consistency import check_architecture
@@ -33,7 +33,7 @@ def choose_device(name: str) -> torch.device:
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():
-        raise BadInput("--device cuda: no CUDA GPU is available here")
+        raise BadInput(f"{option('device', 'cuda')}: no CUDA GPU is available here")
     return torch.device(name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from litmus.config import TrainConfig
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
 from litmus.runs.metrics import Event
 from litmus.runs.run import Run
 
@@ -49,7 +49,8 @@ def _import_writer() -> Any:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError as error:
         raise BadInput(
-            "--tensorboard needs the tensorboard package: pip install 'litmus-rl[tensorboard]'"
+            f"{option('tensorboard')} needs the tensorboard package: "
+            "pip install 'litmus-rl[tensorboard]'"
         ) from error
     return SummaryWriter
 

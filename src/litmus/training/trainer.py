@@ -16,7 +16,7 @@ import numpy as np
 
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Algorithm, Progress, Resources
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import BadInput, RunFailed, command
 from litmus.rollouts.base import Pending, Request, Round, Setting
 from litmus.rollouts.make import count_cores, make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
@@ -28,6 +28,7 @@ from litmus.runs.snapshots import append_snapshot, cut_snapshots
 from litmus.runs.state import Counters, Evaluation, EvaluatorState, PolicyState, RunState
 from litmus.seeding import Stream
 from litmus.tasks import find_task
+from litmus.training.callbacks import Callback, CallbackRaised, Teller
 from litmus.training.display import Display
 from litmus.training.interrupts import Interrupted, InterruptFlag
 from litmus.training.setup import choose_device, design_policy, torch_threads
@@ -38,8 +39,15 @@ SNAPSHOTS = 100
 
 
 class Trainer:
-    def __init__(self, run: Run, display: Display, restored: Restored | None = None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        display: Display,
+        restored: Restored | None = None,
+        callback: Callback | None = None,
+    ) -> None:
         self.run, self.config, self.display = run, run.config, display
+        self.teller = Teller(callback, run.path)
         config, spec = self.config, find_task(self.config)
         if restored is None:
             self.counters, self.cores = Counters(), count_cores()
@@ -102,6 +110,7 @@ class Trainer:
 
     def train(self) -> None:
         """Train until the steps are reached; raises Interrupted on Ctrl-C, resumable."""
+        raised: BaseException | None = None
         try:
             with (
                 self._interrupt.catching(self.display.note),
@@ -114,15 +123,19 @@ class Trainer:
                 while self.counters.steps < self.config.steps:
                     self._iterate()
                 self._finish()
+        except CallbackRaised as error:
+            raised = error.error
         except MemoryError as error:
             raise RunFailed(f"out of memory: {error}") from error
         except OSError as error:
             raise RunFailed(
                 f"cannot write to {self.run.path}: {error.strerror or error}; free some space "
-                f"and go on with: litmus resume {self.run.path}"
+                f"and go on with: {command('resume', self.run.path)}"
             ) from error
         finally:
             self.close()
+        if raised is not None:
+            raise raised
 
     def close(self) -> None:
         self.display.close()
@@ -140,11 +153,20 @@ class Trainer:
         self._finish_evaluation()
         self._start_evaluation_if_due()
         self.display.update(self.counters.steps, self.counters.latest_return)
+        self._tell()
         if self._interrupt.is_set:
             self._save()
             raise Interrupted
         if time.monotonic() - self._checkpointed >= self.config.checkpoint_seconds:
             self._save()
+
+    def _tell(self) -> None:
+        """Call the user's function; what it raises ends the run, which can be resumed."""
+        try:
+            self.teller.tell()
+        except CallbackRaised:
+            self._save()
+            raise
 
     def _record(self, progress: Progress) -> None:
         counters, number = self.counters, self.counters.iterations
@@ -265,10 +287,12 @@ class Trainer:
             dropped=self.counters.dropped,
         )
         self.metrics.sync()
+        self.teller.tell()
 
     def _write(self, event: str, **values: Any) -> None:
         line = self.metrics.write(event, **values, wall_s=round(self._wall(), 3))
         self.tensorboard.write(line)
+        self.teller.add(line)
 
     def _wall(self) -> float:
         return time.monotonic() - self._started

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
+from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
+from toys import Walk
 
 from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead, actions_from_json, actions_to_json
+from litmus.policies.networks import Squash
 from litmus.tasks.base import ContinuousActions, DiscreteActions
+from litmus.tasks.control import ControlTask
 
 BOUNDED = ContinuousActions((-2.0, 0.0), (4.0, 1.0))
 outputs = st.lists(st.floats(-50, 50, width=32), min_size=2, max_size=2)
@@ -89,6 +96,9 @@ def test_a_distribution_that_does_not_fit_the_task_is_bad_input(
     [
         BOUNDED,
         DiscreteActions(4),
+        DiscreteActions(4, start=-2),
+        ContinuousActions((-1.0,) * 4, (1.0,) * 4, (2, 2), "float64"),
+        ContinuousActions((-1.0,), (1.0,), ()),
         ContinuousActions((-np.inf, 0.0), (np.inf, np.inf)),
     ],
 )
@@ -97,3 +107,78 @@ def test_actions_survive_json(actions) -> None:
 
     text = json.dumps(actions_to_json(actions), allow_nan=False)
     assert actions_from_json(json.loads(text)) == actions
+
+
+ends = st.floats(-1e6, 1e6) | st.floats(-1, 1)
+
+
+@given(ends, ends, st.lists(st.floats(-1e4, 1e4, width=32), min_size=3, max_size=3))
+def test_no_action_leaves_the_only_bound_nor_any_of_two(
+    one: float, other: float, values: list[float]
+) -> None:
+    """Bounds in float64, which float32 rounds: inwards."""
+    low, high = sorted((one, other))
+    actions = ContinuousActions((low, -np.inf, low), (np.inf, high, high))
+    head = ActionHead("deterministic", actions)
+    outputs = np.array(values, np.float32)
+    in_torch = Squash(head)(torch.from_numpy(outputs.copy())).double().numpy()
+    for found in (head.squash(outputs.copy()).astype(np.float64), in_torch):
+        assert found[0] >= low
+        assert found[1] <= high
+        if np.nextafter(np.float32(low), np.float32(np.inf)) < high:  # a float32 lies between
+            assert low <= found[2] <= high
+
+
+def test_one_bound_leaves_the_other_side_open() -> None:
+    head = ActionHead("deterministic", ContinuousActions((2.0, -np.inf), (np.inf, 2.0)))
+    large = head.squash(np.array([[100, -100], [-100, 100]], np.float32))
+    np.testing.assert_allclose(large, [[102, -98], [2, 2]])
+
+
+SPACES = [
+    spaces.Discrete(3),
+    spaces.Discrete(3, start=5),
+    spaces.Discrete(2, start=-1),
+    spaces.Box(-1, 1, (2,)),
+    spaces.Box(-2, 2, (2, 3)),
+    spaces.Box(-1, 1, ()),
+    spaces.Box(0.1, 0.7, (2,), np.float64),
+    spaces.Box(-1, 1, (2,), np.float16),
+    spaces.Box(0, np.inf, (2,)),
+    spaces.Box(np.array([-np.inf, 0.3]), np.array([-0.1, 0.9]), dtype=np.float64),
+]
+
+
+class Space(Walk):
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        super().__init__()
+        self.action_space = space
+
+
+@pytest.mark.parametrize("kind", ["auto", "gaussian"])
+@pytest.mark.parametrize("space", SPACES, ids=str)
+@pytest.mark.parametrize("size", [0.1, 1e3])
+def test_an_action_is_what_step_takes(space: Any, kind: Any, size: float) -> None:
+    if isinstance(space, spaces.Discrete) and kind == "gaussian":
+        kind = "categorical"
+    head = ActionHead.for_task(kind, ControlTask(Space(space), "own").actions)
+    head = ActionHead(head.distribution, actions_from_json(actions_to_json(head.actions)))
+    generator = np.random.default_rng(0)
+    for _ in range(50):
+        parameters = head.squash(size * generator.normal(size=head.size).astype(np.float32))
+        for action in (head.choose(parameters, generator), head.choose_likeliest(parameters)):
+            assert space.contains(action), action
+            assert type(action) is int or action.dtype == space.dtype
+
+
+def test_the_likeliest_action() -> None:
+    choices = ActionHead("categorical", DiscreteActions(3, start=5))
+    assert choices.choose_likeliest(np.array([0.2, 0.5, 0.3], np.float32)) == 6
+    gaussian = ActionHead("gaussian", ContinuousActions((-1.0,) * 4, (1.0,) * 4, (2, 2)))
+    parameters = np.arange(8, dtype=np.float32)
+    assert gaussian.choose_likeliest(parameters).tolist() == [[0, 1], [2, 3]]
+
+
+def test_descriptions_from_before_actions_had_shapes_can_be_read() -> None:
+    assert actions_from_json({"count": 3}) == DiscreteActions(3)
+    assert actions_from_json({"low": [None], "high": [1]}) == ContinuousActions((-np.inf,), (1.0,))

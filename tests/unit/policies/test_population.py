@@ -29,6 +29,8 @@ UNBOUNDED = ContinuousActions((-np.inf,) * 2, (np.inf,) * 2)
 HEADS = {
     "deterministic": ActionHead("deterministic", BOUNDED),
     "half-open": ActionHead("deterministic", ContinuousActions((0.0, 0.0), (np.inf, 1.0))),
+    "one-sided": ActionHead("deterministic", ContinuousActions((-np.inf, 2.0), (-1.0, np.inf))),
+    "gaussian one-sided": ActionHead("gaussian", ContinuousActions((-np.inf, 2.0), (0.3, np.inf))),
     "partly bounded": ActionHead("deterministic", PARTLY_BOUNDED),
     "unbounded": ActionHead("deterministic", UNBOUNDED),
     "gaussian": ActionHead("gaussian", BOUNDED),

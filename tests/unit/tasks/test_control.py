@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium import spaces
 from toys import ReusingWalk, Walk
 
 from litmus.tasks import make_task_spec
 from litmus.tasks.base import DiscreteActions, StepsThrough
-from litmus.tasks.control import ControlTask, translate_actions
+from litmus.tasks.control import ControlTask
 
 TASKS = [
     "Pendulum-v1",
@@ -34,8 +33,8 @@ class Swaying:
     def act(self, observation: Any) -> Any:
         value = np.sin(np.sum(observation, dtype=np.float64))
         if isinstance(self.actions, DiscreteActions):
-            return int(value > 0)
-        return np.full(self.actions.size, value, np.float32)
+            return self.actions.start + int(value > 0)
+        return np.full(self.actions.shape or self.actions.size, value, np.float32)
 
 
 @pytest.mark.parametrize("name", TASKS)
@@ -107,27 +106,6 @@ def test_who_has_seen_enough_stops_asking() -> None:
     begun = task.step_through(policy.act, seed=8)
     assert len(list(itertools.islice(begun, 5))) == 5
     assert task.run_episode(policy, seed=3).return_ == expected
-
-
-@pytest.mark.parametrize(
-    ("space", "action", "expected"),
-    [
-        (spaces.Discrete(3), np.int64(2), 2),
-        (spaces.Discrete(3, start=5), 1, 6),
-        (spaces.Box(-1, 1, (2,)), np.array([1.0, 2.0]), np.array([1.0, 2.0])),
-        (spaces.Box(-1, 1, (2, 2)), np.arange(4.0), np.array([[0.0, 1.0], [2.0, 3.0]])),
-        (spaces.Box(-1, 1, ()), np.array([0.5]), np.array(0.5)),
-    ],
-)
-def test_an_action_becomes_what_step_takes(space: Any, action: Any, expected: Any) -> None:
-    found = translate_actions(space)(action)
-    np.testing.assert_array_equal(found, expected)
-    assert np.shape(found) == np.shape(expected)
-
-
-def test_an_action_of_another_size_is_refused() -> None:
-    with pytest.raises(ValueError, match="reshape"):
-        translate_actions(spaces.Box(-1, 1, (2,)))(np.zeros(3))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,78 @@
+"""The options of `litmus.train`, as editors and type checkers see them.
+
+Each is a field of a configuration (`config.py`, `policies/mlp.py`, `evaluators/__init__.py`), which
+says what it means and what its default is; a test keeps the two alike.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, TypedDict
+
+Whole: TypeAlias = int | float
+"""A whole number; 1e5 is one too."""
+
+
+class SharedKeywords(TypedDict, total=False):
+    """What every algorithm shares, and the options of a perceptron."""
+
+    task: str
+    env_kwargs: Mapping[str, Any]
+    seed: Whole
+    steps: Whole
+    workers: Whole | None
+    device: Literal["auto", "cpu", "cuda"]
+    architecture: str
+    hidden: Sequence[int]
+    activation: Literal["tanh", "relu"]
+    distribution: Literal["auto", "deterministic", "gaussian", "categorical"]
+    normalize_observations: bool
+    survival_bonus: Literal["auto", "keep", "remove"]
+    evaluate_every: Whole
+    evaluate_episodes: Whole
+    checkpoint_seconds: float
+    tensorboard: bool
+
+
+class VanillaKeywords(SharedKeywords, total=False):
+    """Of vanilla-pssvf."""
+
+    round_size: Whole
+    overlap: bool
+    noise: float
+    evaluator: str
+    evaluator_hidden: Sequence[int]
+    policy_lr: float
+    evaluator_lr: float
+    policy_updates: Whole
+    evaluator_updates: Whole
+    batch_size: Whole
+    buffer_size: Whole
+    recency: float
+
+
+class PssvfKeywords(VanillaKeywords, total=False):
+    """Of pssvf."""
+
+    probing_states: Whole
+    probing_low: float
+    probing_high: float
+
+
+def show_keywords(function: Callable[..., Any], defaults: Mapping[str, Any]) -> None:
+    """Name each keyword, with its default, in the signature that notebooks and `help` show."""
+    shown = inspect.signature(function)
+    own = [one for one in shown.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    rest = [one for one in shown.parameters.values() if one.kind is one.VAR_KEYWORD]
+    named = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=defaults.get(name),
+            annotation=annotation,
+        )
+        for name, annotation in PssvfKeywords.__annotations__.items()
+    ]
+    changed = shown.replace(parameters=[*own, *named, *rest])
+    setattr(function, "__signature__", changed)  # noqa: B010 - a function has no such field
