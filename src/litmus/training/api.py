@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,19 +10,17 @@ from typing import Any
 import numpy as np
 
 from litmus.algorithms import find_options, read_config
-from litmus.config import TrainConfig
+from litmus.config import MOST_EPISODES, TrainConfig
 from litmus.errors import BadInput
-from litmus.files import read_json, write_json
+from litmus.files import CHECKSUM, describe_os_error, one_line, read_json, write_json
 from litmus.presets import preset_values
 from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.machine import check_workers
 from litmus.rollouts.make import make_collector
 from litmus.runs.directory import create_run, lock_run
 from litmus.runs.run import Run
 from litmus.seeding import Stream
 from litmus.tasks import find_task
-
-MEMORY_ERRORS = (RuntimeError, ValueError)
-"""What torch and numpy raise, in exactly these types, for sizes that nothing can hold."""
 
 
 def make_config(
@@ -36,6 +33,7 @@ def make_config(
     from_file: dict[str, Any] = {}
     if config_file is not None:
         from_file = read_json(Path(config_file))
+        from_file.pop(CHECKSUM, None)  # of a run's config.json, which may well have been edited
         named = from_file.pop("algorithm", algorithm)
         if named != algorithm:
             raise BadInput(f"{config_file} is for {named}, not {algorithm}")
@@ -72,14 +70,11 @@ def train(
     """
     settings = make_config(algorithm, options, preset, config)
     # What can be wrong with task, policy or device is found before anything is written.
-    from litmus.training.setup import choose_device, design_policy
     from litmus.training.tensorboard import check_tensorboard
 
     check_tensorboard(settings)
-    choose_device(settings.device)
-    design_policy(settings, find_task(settings))
-    run = create_run(Path(out) if out is not None else default_out(settings), settings)
-    with lock_run(run):
+    _check_setup(settings)
+    with create_run(Path(out) if out is not None else default_out(settings), settings) as run:
         return _work(Run(run.path), restored=None, quiet=quiet)
 
 
@@ -93,7 +88,19 @@ def resume(
     """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be."""
     from litmus.runs.restore import restore
 
-    run = Run(path)
+    with lock_run(Run(path)):
+        run = Run(path)
+        config = _change_config(run, steps, workers)
+        _check_setup(config)
+        restored = restore(run)
+        run.make_folders()
+        if config != run.config:
+            write_json(run.config_path, config.to_dict())
+        return _work(Run(path), restored, quiet)
+
+
+def _change_config(run: Run, steps: int | None, workers: int | None) -> TrainConfig:
+    """The configuration that a run goes on with."""
     changes: dict[str, Any] = {}
     if steps is not None:
         if steps < run.config.steps:
@@ -103,17 +110,22 @@ def resume(
         raise BadInput(f"{run.path} is finished; --steps N makes it longer")
     if workers is not None:
         changes["workers"] = workers
-    config = dataclasses.replace(run.config, **changes)
-    with lock_run(run):
-        restored = restore(run)
-        run.make_folders()
-        if changes:
-            write_json(run.config_path, config.to_dict())
-        return _work(Run(path), restored, quiet)
+    return dataclasses.replace(run.config, **changes)
+
+
+def _check_setup(config: TrainConfig) -> None:
+    """BadInput for a device that is not there, a task or policy that cannot be, or a size that
+    nothing here can hold."""
+    from litmus.training.memory import check_memory
+    from litmus.training.setup import choose_device, design_policy
+
+    device = choose_device(config.device)
+    check_memory(config, design_policy(config, find_task(config)), device)
 
 
 def _work(run: Run, restored: Any, quiet: bool) -> Run:
     from litmus.training.display import SilentDisplay, make_display
+    from litmus.training.memory import is_out_of_memory
     from litmus.training.trainer import Trainer
 
     config = run.config
@@ -124,19 +136,13 @@ def _work(run: Run, restored: Any, quiet: bool) -> Run:
         trainer = Trainer(run, display, restored)
     except BaseException as error:
         display.close()
-        if isinstance(error, MemoryError | OverflowError) or type(error) in MEMORY_ERRORS:
-            if restored is None:
-                shutil.rmtree(run.path, ignore_errors=True)  # nothing has been learned in it
-            raise BadInput(f"the run does not fit into memory: {_one_line(error)}") from error
+        if is_out_of_memory(error):
+            raise BadInput(f"the run does not fit into memory: {one_line(error)}") from error
         if isinstance(error, OSError):
-            raise BadInput(f"cannot work in {run.path}: {error.strerror or error}") from error
+            raise BadInput(f"cannot work in {run.path}: {describe_os_error(error)}") from error
         raise
     trainer.train()
     return Run(run.path)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:120] or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -166,17 +172,20 @@ def evaluate(
     """Run the policy of a run, unperturbed, and measure its return."""
     if episodes < 1:
         raise BadInput(f"--episodes must be at least 1, not {episodes}")
+    if episodes > MOST_EPISODES:
+        raise BadInput(f"--episodes must be at most {MOST_EPISODES}, not {episodes}")
     if not 0 <= seed < 2**32:
         raise BadInput(f"--seed must be between 0 and {2**32 - 1}, not {seed}")
     if workers is not None and workers < 0:
         raise BadInput(f"--workers must be at least 0, not {workers}")
+    check_workers(workers)
     run = run if isinstance(run, Run) else Run(run)
     policy = run.policy
     setting = Setting(find_task(run.config), policy.architecture, seed)
     try:
         collector = make_collector(setting, workers, capacity=episodes)
-    except (MemoryError, OverflowError, OSError) as error:
-        raise BadInput(f"cannot run {episodes:,} episodes at once: {_one_line(error)}") from error
+    except (MemoryError, OSError) as error:
+        raise BadInput(f"cannot run {episodes:,} episodes at once: {one_line(error)}") from error
     try:
         finished = collector.start(
             Request(
