@@ -192,7 +192,7 @@ def _add_watch(commands: Any) -> None:
     parser = commands.add_parser("watch", help=summary, description=summary.capitalize() + ".")
     parser.add_argument("paths", metavar="RUN", nargs="+", help="run directories")
     parser.add_argument(
-        "--port", type=_whole("port"), default=8008, metavar="N", help="0 finds a free one [8008]"
+        "--port", type=_port, default=8008, metavar="N", help="0 finds a free one [8008]"
     )
     parser.set_defaults(run=run_watch, _parser=parser)
 
@@ -392,6 +392,13 @@ def _whole(name: str) -> Callable[[str], int]:
 
 def _json(name: str) -> Callable[[str], Any]:
     return lambda text: parse_object(name, text)
+
+
+def _port(text: str) -> int:
+    port = _whole("port")(text)
+    if not 0 <= port <= 65535:
+        raise BadInput(f"--port must be between 0 and 65535, not {port}")
+    return port
 
 
 def _read_version() -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import numbers
 import typing
 from collections.abc import Mapping
@@ -17,6 +18,12 @@ from typing import Any, Literal, Self, TypeVar
 
 from litmus.errors import BadInput, option, suggest
 from litmus.registry import Registry
+
+MOST_STEPS = 10**15
+MOST_EPISODES = 10**6
+MOST_WORKERS = 4096
+MOST_UNITS = 10**6
+"""Bounds beyond which no machine goes. What this one can hold is asked before a run starts."""
 
 T = TypeVar("T")
 Values = dict[str, Any]
@@ -32,9 +39,9 @@ def between(minimum: float, maximum: float, default: T) -> T:
     return field(default=default, metadata={"minimum": minimum, "maximum": maximum})
 
 
-def above(minimum: float, default: T) -> T:
+def above(minimum: float, default: T, maximum: float = math.inf) -> T:
     """A field with an open lower bound."""
-    return field(default=default, metadata={"above": minimum})
+    return field(default=default, metadata={"above": minimum, "maximum": maximum})
 
 
 def options_of(choice: str) -> Values:
@@ -54,9 +61,9 @@ class TrainConfig:
     """Options of the task itself, as a JSON object: '{"continuous": true}'."""
     seed: int = between(0, 2**32 - 1, 0)
     """Decides every random number of the run."""
-    steps: int = at_least(1, 3_000_000)
+    steps: int = between(1, MOST_STEPS, 3_000_000)
     """Environment steps to train for; the run ends with the round that reaches them."""
-    workers: int | None = at_least(0, None)
+    workers: int | None = between(0, MOST_WORKERS, None)
     """Worker processes that run episodes (default: one per core); with 0, episodes run in the
     training process. Never changes results."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
@@ -72,9 +79,9 @@ class TrainConfig:
     survival_bonus: Literal["auto", "keep", "remove"] = "auto"
     """Whether training returns keep the bonus for being alive; auto removes it as in the paper."""
 
-    evaluate_every: int = at_least(0, 10_000)
+    evaluate_every: int = between(0, MOST_STEPS, 10_000)
     """Steps between evaluations of the unperturbed policy; 0 switches them off."""
-    evaluate_episodes: int = at_least(1, 10)
+    evaluate_episodes: int = between(1, MOST_EPISODES, 10)
     """Episodes of an evaluation."""
     checkpoint_seconds: float = at_least(0, 30.0)
     """Least time between checkpoints; 0 writes one after every round."""
@@ -234,28 +241,28 @@ class PssvfConfig(TrainConfig):
     """Algorithm 1: policies are perturbed and measured, an evaluator learns from that, the policy
     climbs the evaluator."""
 
-    round_size: int = at_least(1, 16)
+    round_size: int = between(1, MOST_EPISODES, 16)
     """Episodes collected from one θ before the next updates; 1 is the paper's schedule."""
     overlap: bool = True
     """Simulate the next round while this one is learned from; θ then lags by one round."""
-    noise: float = above(0, 0.05)
+    noise: float = above(0, 0.05, 1e6)
     """Standard deviation σ of the perturbation of policy parameters."""
     evaluator: str = "fingerprint"
     """What judges policies: a name of `litmus list evaluators`, or package:Class."""
     evaluator_options: Values = options_of("evaluator")  # noqa: RUF009
-    policy_lr: float = above(0, 2e-6)
+    policy_lr: float = above(0, 2e-6, 1e6)
     """Adam's learning rate for the policy."""
-    evaluator_lr: float = above(0, 5e-3)
+    evaluator_lr: float = above(0, 5e-3, 1e6)
     """Adam's learning rate for the evaluator."""
-    policy_updates: int = at_least(0, 5)
+    policy_updates: int = between(0, MOST_UNITS, 5)
     """Policy updates per episode."""
-    evaluator_updates: int = at_least(1, 5)
+    evaluator_updates: int = between(1, MOST_UNITS, 5)
     """Evaluator updates per episode."""
-    batch_size: int = at_least(1, 16)
+    batch_size: int = between(1, MOST_UNITS, 16)
     """Policies in a batch of the evaluator."""
-    buffer_size: int = at_least(1, 10_000)
+    buffer_size: int = between(1, 10**9, 10_000)
     """Policies kept for learning."""
-    recency: float = at_least(0, 1.1)
+    recency: float = between(0, 1e6, 1.1)
     """Exponent k of the sampling weight 1/x^k, x episodes after storing; 0 is uniform."""
     standardize_returns: bool = False
     """Let the evaluator learn returns less their mean, over their standard deviation: then the
@@ -329,7 +336,7 @@ def _check_json_object(name: str, value: Any) -> Values:
         raise BadInput(f"{option(name)} takes names with values, as {{\"x\": 1}}, not '{value}'")
     try:
         copied: Values = json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"{option(name)} takes values that JSON can hold: {error}") from error
     return copied
 

@@ -120,7 +120,7 @@ KILLING_MOMENTS = [
     ("litmus.training.trainer.append_snapshot", 3),
     ("litmus.policies.policy.Policy.save", 1),
     ("litmus.evaluators.base.Evaluator.save", 1),
-    ("litmus.policies.policy.write_json", 1),
+    ("litmus.files.write_json", 1),
 ]
 
 

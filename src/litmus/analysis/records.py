@@ -11,14 +11,15 @@ from typing import Any, Literal
 
 from litmus.analysis.statistics import Curve
 from litmus.errors import BadInput
-from litmus.files import read_json
+from litmus.files import read_json, read_own_json
+from litmus.runs.directory import check_provenance
 from litmus.runs.final import (
     compute_final_return,
     find_untrained_return,
     select_evaluations,
     select_final_evaluations,
 )
-from litmus.runs.metrics import Event
+from litmus.runs.metrics import Event, check_metrics
 from litmus.runs.run import Run
 
 State = Literal["finished", "unfinished", "unreadable"]
@@ -156,13 +157,12 @@ def read_record(path: Path | str) -> RunRecord:
         run = Run(path)
     except (BadInput, OSError) as error:
         return RunRecord(path, name, None, problems=(str(error),))
-    config = _read_or_note(path / "config.json", problems)
+    config = _read_config(run, problems)
+    provenance: dict[str, Any] = {}
     try:
-        _ = run.config
+        provenance = check_provenance(path / "provenance.json")
     except BadInput as error:
-        problems.append(f"its configuration cannot be used: {error}")
-        config = {k: config[k] for k in ("algorithm", "task") if isinstance(config.get(k), str)}
-    provenance = _read_or_note(path / "provenance.json", problems)
+        problems.append(str(error))
     events = _read_events(run, problems)
     return RunRecord(path, name, run, config, provenance, tuple(events), tuple(problems))
 
@@ -211,33 +211,37 @@ def read_curve(events: Sequence[Event], over: str, value: str) -> Curve:
     )
 
 
-def _read_or_note(path: Path, problems: list[str]) -> dict[str, Any]:
+def _read_config(run: Run, problems: list[str]) -> dict[str, Any]:
+    """The configuration; of one that cannot be used, what it is about."""
     try:
-        return read_json(path)
+        _ = run.config
+        return read_own_json(run.config_path)
     except BadInput as error:
-        problems.append(str(error))
+        problems.append(f"its configuration cannot be used: {error}")
+    try:
+        found = read_json(run.config_path)
+    except BadInput:
         return {}
+    return {name: found[name] for name in ("algorithm", "task") if isinstance(found.get(name), str)}
 
 
 def _read_events(run: Run, problems: list[str]) -> list[Event]:
     if not run.metrics_path.is_file():
         problems.append(f"{run.metrics_path.name} is missing: nothing is known of how it went")
         return []
+    least = run.count_kept("metrics_bytes")  # first: what is being written only grows
+    try:
+        found = check_metrics(run.metrics_path)
+    except BadInput as error:
+        problems.append(str(error))
+        return []
     # A resumed run that was made longer has a closing event in the middle; only order counts.
-    events = [event for event in run.metrics if "steps" in event and _counts_are_numbers(event)]
-    lines = [line for line in run.metrics_path.read_bytes().split(b"\n") if line.strip()]
-    damaged = len(lines) - len(events)
-    if damaged:
-        what = "line" if damaged == 1 else "lines"
-        problems.append(f"{damaged} damaged {what} in {run.metrics_path.name} left out")
+    events = [event for event in found.events if "steps" in event]
+    for problem in found.describe_problems(0 if found.is_finished else least):
+        problems.append(f"{run.metrics_path.name}: {problem}")
     if not events:
         problems.append(f"{run.metrics_path.name} holds no round yet")
     return events
-
-
-def _counts_are_numbers(event: Event) -> bool:
-    counts = ("steps", "episodes_done", "wall_s")
-    return all(_is_number(event[name]) for name in counts if name in event)
 
 
 def _select(events: Sequence[Event], kind: str) -> list[Event]:

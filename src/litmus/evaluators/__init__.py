@@ -7,24 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from litmus.config import at_least
+from litmus.config import MOST_UNITS, between
 from litmus.errors import BadInput, option
 from litmus.registry import Entry, Registry
 
 
 @dataclass(frozen=True)
 class FlatOptions:
-    evaluator_hidden: tuple[int, ...] = at_least(1, (256, 256))
+    evaluator_hidden: tuple[int, ...] = between(1, MOST_UNITS, (256, 256))
     """Hidden units of each layer of the evaluator's head."""
 
 
 @dataclass(frozen=True)
 class FingerprintOptions(FlatOptions):
-    probing_states: int = at_least(1, 200)
+    probing_states: int = between(1, MOST_UNITS, 200)
     """Number K of learned probing states."""
-    probing_low: float = 0.0
+    probing_low: float = between(-1e6, 1e6, 0.0)
     """Probing states start uniform between this and --probing-high, in normalised coordinates."""
-    probing_high: float = 1.0
+    probing_high: float = between(-1e6, 1e6, 1.0)
     """Upper end of that range."""
 
     def __post_init__(self) -> None:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from litmus.evaluators import EVALUATORS
-from litmus.files import load_module, write_json, write_tensors
+from litmus.files import load_module, save_module
 from litmus.policies.architecture import Architecture
 from litmus.policies.judgeable import Judgeable
 from litmus.policies.normalizer import Normalizer
@@ -144,9 +144,7 @@ class Evaluator(nn.Module):
 
     def save(self, path: Path | str) -> None:
         """Write `path` (safetensors) and the JSON beside it."""
-        path = Path(path)
-        write_tensors(path, dict(self.state_dict()))
-        write_json(path.with_suffix(".json"), {"format": FORMAT, **describe_evaluator(self)})
+        save_module(Path(path), self, {"format": FORMAT, **describe_evaluator(self)})
 
 
 def design_evaluator(
@@ -172,7 +170,11 @@ def build_evaluator(description: dict[str, Any]) -> Evaluator:
 
 def load_evaluator(path: Path | str) -> Evaluator:
     """Read an evaluator that `Evaluator.save` wrote."""
-    return load_module(Path(path), "an evaluator", FORMAT, build_evaluator)
+
+    def build(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> Evaluator:
+        return build_evaluator(description)
+
+    return load_module(Path(path), "an evaluator", FORMAT, build)
 
 
 def rescale_head(head: nn.Sequential, factor: float, shift: float) -> None:

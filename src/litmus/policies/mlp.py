@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.config import at_least
+from litmus.config import MOST_UNITS, between
 from litmus.errors import BadInput
 from litmus.native.acting import compile_forward
 from litmus.policies.actions import ActionHead
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class MlpArchitecture:
     state_shape: tuple[int, ...]
     head: ActionHead
-    hidden: tuple[int, ...] = at_least(1, (256, 256))
+    hidden: tuple[int, ...] = between(1, MOST_UNITS, (256, 256))
     """Hidden units of each policy layer; none for a linear policy."""
     activation: Activation = "tanh"
     """Activation of the policy's hidden layers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from litmus.errors import BadInput
-from litmus.files import load_module, write_json, write_tensors
+from litmus.files import load_module, save_module
 from litmus.policies.architecture import (
     Architecture,
     architecture_from_json,
@@ -19,7 +20,7 @@ from litmus.policies.architecture import (
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import flatten, load_flat
 
-FORMAT = 1
+FORMAT = 2
 
 
 class Policy(nn.Module):
@@ -88,17 +89,17 @@ class Policy(nn.Module):
 
     def save(self, path: Path | str) -> None:
         """Write `path` (safetensors) and the JSON beside it."""
-        path = Path(path)
-        write_tensors(path, dict(self.state_dict()))
         description = {"format": FORMAT, "architecture": architecture_to_json(self.architecture)}
-        write_json(path.with_suffix(".json"), description)
+        save_module(Path(path), self, description)
 
     @staticmethod
     def load(path: Path | str) -> Policy:
         """Read a policy that `save` wrote."""
 
-        def build(description: dict[str, Any]) -> Policy:
+        def build(description: dict[str, Any], tensors: Mapping[str, Tensor]) -> Policy:
             architecture = architecture_from_json(description["architecture"])
+            if architecture.state_shape != tuple(tensors["mean"].shape):
+                raise BadInput(f"{path} is not a policy that fits its description: other states")
             nothing = torch.zeros(architecture.num_params)
             return Policy(architecture, nothing, Normalizer.identity(architecture.state_shape))
 

@@ -279,7 +279,7 @@ class DetailsInProgress:
 def _read_history(run: Run, policy: Policy) -> list[Round]:
     if not run.history_path.is_dir():
         raise BadInput("the run has none")
-    return open_journal(run, policy.architecture).read()
+    return open_journal(run, policy.architecture).read(least=run.count_kept("rounds"))
 
 
 def _sample(record: RunRecord, rounds: list[Round]) -> PolicySample:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 
 from litmus.rollouts.base import Collector, Setting
+from litmus.rollouts.machine import count_cores as count_cores
 from litmus.rollouts.pool import PoolCollector
 from litmus.rollouts.serial import SerialCollector
 from litmus.tasks.base import MeasuresPopulations
 
 logger = logging.getLogger("litmus")
-
-
-def count_cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def make_collector(

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litmus.errors import BadInput
-from litmus.files import write_bytes, write_tensors
+from litmus.files import one_line, parse_json, read_plain, write_bytes, write_tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = 2
+FORMAT = 3
 SEPARATOR = "/"
 KEPT = 2
 
@@ -37,7 +37,7 @@ class DamagedCheckpointError(Exception):
 
 def write_checkpoint(directory: Path, number: int, tree: Mapping[str, Any]) -> None:
     """Write a checkpoint and remove all but the last two."""
-    path = directory / f"round-{number:08d}.safetensors"
+    path = directory / name_checkpoint(number)
     values, tensors = split_tree(tree)
     metadata = {"format": str(FORMAT), "values": json.dumps(values)}
     data = write_tensors(path, tensors, metadata)
@@ -45,6 +45,10 @@ def write_checkpoint(directory: Path, number: int, tree: Mapping[str, Any]) -> N
     for old in list_checkpoints(directory)[KEPT:]:
         old.with_suffix(".sha256").unlink(missing_ok=True)
         old.unlink(missing_ok=True)
+
+
+def name_checkpoint(number: int) -> str:
+    return f"round-{number:08d}.safetensors"
 
 
 def forget_newer(checkpoint: Path) -> None:
@@ -62,24 +66,49 @@ def list_checkpoints(directory: Path) -> list[Path]:
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read and verify one; raises DamagedCheckpointError, or BadInput for another version's."""
-    from safetensors.torch import load
-
-    try:
-        data = path.read_bytes()
-        expected = path.with_suffix(".sha256").read_text().strip()
-    except OSError as error:
-        raise DamagedCheckpointError(f"{error.strerror}: {error.filename}") from error
-    except UnicodeDecodeError as error:
-        raise DamagedCheckpointError("its checksum is not text") from error
-    if hashlib.sha256(data).hexdigest() != expected:
-        raise DamagedCheckpointError("its checksum does not match")
-    metadata = _read_metadata(data)
+    data, metadata = _read_verified(path)
     if metadata.get("format") != str(FORMAT):
         raise BadInput(
             f"{path} was written by another version of litmus (checkpoint format "
             f"{metadata.get('format')}; this one reads {FORMAT})"
         )
-    return Checkpoint(path, join_tree(json.loads(metadata["values"]), load(data)))
+    return Checkpoint(path, _read_tree(metadata, data))
+
+
+def read_newest_values(directory: Path) -> dict[str, Any] | None:
+    """The plain values of the newest checkpoint that is whole; its tensors are not looked at."""
+    for path in list_checkpoints(directory):
+        try:
+            values = parse_json(_read_verified(path)[1]["values"])
+        except (DamagedCheckpointError, KeyError, TypeError, ValueError):
+            continue
+        return values if isinstance(values, dict) else None
+    return None
+
+
+def _read_verified(path: Path) -> tuple[bytes, dict[str, str]]:
+    """What a checkpoint file holds, and its metadata."""
+    try:
+        data = read_plain(path)
+        expected = read_plain(path.with_suffix(".sha256"))
+    except OSError as error:
+        raise DamagedCheckpointError(f"{error.strerror}: {error.filename}") from error
+    if hashlib.sha256(data).hexdigest().encode() != expected.strip():
+        raise DamagedCheckpointError("its checksum does not match")
+    return data, _read_metadata(data)
+
+
+def _read_tree(metadata: dict[str, str], data: bytes) -> dict[str, Any]:
+    """The checksum matches: what is wrong now was written that way."""
+    import safetensors
+    from safetensors.torch import load
+
+    try:
+        return join_tree(parse_json(metadata["values"]), load(data))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DamagedCheckpointError(f"it holds no state: {one_line(error)}") from error
+    except safetensors.SafetensorError as error:
+        raise DamagedCheckpointError(one_line(error)) from error
 
 
 def read_newest_first(directory: Path) -> Iterator[Checkpoint | tuple[Path, str]]:
@@ -123,5 +152,10 @@ def join_tree(values: dict[str, Any], tensors: Mapping[str, Tensor]) -> dict[str
 
 def _read_metadata(data: bytes) -> dict[str, str]:
     length = int.from_bytes(data[:8], "little")
-    metadata: dict[str, str] = json.loads(data[8 : 8 + length]).get("__metadata__", {})
+    try:
+        metadata = parse_json(data[8 : 8 + length])["__metadata__"]
+    except (LookupError, TypeError, ValueError) as error:
+        raise DamagedCheckpointError(f"it holds no state: {one_line(error)}") from error
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise DamagedCheckpointError("it holds no state")
     return metadata

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litmus.errors import BadInput
+from litmus.files import checksum_line, open_plain, parse_json, read_plain
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Outcome, Round
 
@@ -42,7 +43,8 @@ class Journal:
     def append(self, round_: Round) -> None:
         if self._rows is None or self._lines is None:
             self.rows_path.parent.mkdir(exist_ok=True)
-            self._rows, self._lines = self.rows_path.open("ab"), self.lines_path.open("ab")
+            self._rows = open_plain(self.rows_path, "ab")
+            self._lines = open_plain(self.lines_path, "ab")
         row = b"".join(
             (
                 round_.flat_params.astype("<f4").tobytes(),
@@ -60,7 +62,7 @@ class Journal:
             "returns": [outcome.return_ for outcome in round_.episodes],
             "training_returns": [outcome.training_return for outcome in round_.episodes],
         }
-        line["line_crc32"] = _checksum(line)
+        line["line_crc32"] = checksum_line(line)
         self._rows.write(row)
         self._rows.flush()
         self._lines.write((json.dumps(line, allow_nan=False) + "\n").encode())
@@ -78,12 +80,13 @@ class Journal:
                 file.close()
         self._rows = self._lines = None
 
-    def read(self, count: int | None = None) -> list[Round]:
-        """Read and verify the first `count` rounds (all whole ones, if None)."""
+    def read(self, count: int | None = None, least: int = 0) -> list[Round]:
+        """Read and verify the first `count` rounds (all whole ones, and `least`, if None)."""
         rounds = list(self._read_verified(count))
-        if count is not None and len(rounds) < count:
+        least = least if count is None else count
+        if len(rounds) < least:
             raise BadInput(
-                f"{self.rows_path.parent} holds {len(rounds)} of the {count} rounds it should hold"
+                f"{self.rows_path.parent} holds {len(rounds)} of the {least} rounds it should hold"
             )
         return rounds
 
@@ -92,24 +95,39 @@ class Journal:
         self.close()
         lines = b"".join(line + b"\n" for line in self._read_lines()[:count])
         for path, size in ((self.rows_path, count * self.row_bytes), (self.lines_path, len(lines))):
-            with path.open("ab") as file:
+            with open_plain(path, "ab") as file:
                 file.truncate(size)
 
     def _read_lines(self) -> list[bytes]:
-        if not self.lines_path.exists():
+        try:
+            return read_plain(self.lines_path).split(b"\n")[:-1]
+        except FileNotFoundError:
             return []
-        return self.lines_path.read_bytes().split(b"\n")[:-1]
+        except OSError as error:
+            raise BadInput(f"{self.lines_path} cannot be read: {error.strerror}") from error
+
+    def _map_rows(self, most: int) -> NDArray[np.uint8]:  # [rounds, bytes]
+        try:
+            with open_plain(self.rows_path, "rb") as file:
+                whole = min(most, os.fstat(file.fileno()).st_size // self.row_bytes)
+                if whole:
+                    return np.memmap(file, np.uint8, "r", shape=(whole, self.row_bytes))
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise BadInput(f"{self.rows_path} cannot be read: {error.strerror}") from error
+        return np.empty((0, self.row_bytes), np.uint8)
 
     def _read_verified(self, count: int | None) -> Iterator[Round]:
         lines = self._read_lines()[:count]
-        size = self.rows_path.stat().st_size if self.rows_path.exists() else 0
-        whole = min(len(lines), size // self.row_bytes)
-        if whole == 0:
-            return
-        rows = np.memmap(self.rows_path, np.uint8, "r", shape=(whole, self.row_bytes))
-        for number in range(whole):
+        rows = self._map_rows(len(lines))
+        for number in range(len(rows)):
             line = _parse_line(lines[number])
-            if line is None or line["round"] != number or line["crc32"] != zlib.crc32(rows[number]):
+            if (
+                line is None
+                or line["round"] != number
+                or line.get("crc32") != zlib.crc32(rows[number])
+            ):
                 raise BadInput(f"round {number} in {self.rows_path.parent} is damaged")
             yield self._unpack(rows[number], line)
 
@@ -134,17 +152,33 @@ class Journal:
 
 
 def _parse_line(line: bytes) -> dict[str, Any] | None:
+    """None for a line that is not as it was written, or that nobody would write."""
     try:
-        parsed = json.loads(line)
+        parsed = parse_json(line)
     except ValueError:
         return None
-    keys = {"round", "first_episode", "noise", "antithetic", "crc32", "steps"}
-    keys |= {"returns", "training_returns"}
-    if not isinstance(parsed, dict) or not keys <= parsed.keys():
+    if not isinstance(parsed, dict) or parsed.pop("line_crc32", None) != checksum_line(parsed):
         return None
-    expected = parsed.pop("line_crc32", None)
-    return parsed if expected in (None, _checksum(parsed)) else None
+    return parsed if _is_round(parsed) else None
 
 
-def _checksum(line: dict[str, Any]) -> int:
-    return zlib.crc32(json.dumps(line, sort_keys=True, allow_nan=False).encode())
+def _is_round(line: dict[str, Any]) -> bool:
+    lists: list[Any] = [line.get(name) for name in ("steps", "returns", "training_returns")]
+    if not all(isinstance(one, list) for one in lists):
+        return False
+    steps, returns, training_returns = lists
+    return (
+        len(steps) == len(returns) == len(training_returns)
+        and all(map(_is_count, (line.get("round"), line.get("first_episode"), *steps)))
+        and all(one is None or _is_number(one) for one in (*returns, *training_returns))
+        and _is_number(line.get("noise"))
+        and isinstance(line.get("antithetic"), bool)
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**48
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308

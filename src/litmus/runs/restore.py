@@ -9,17 +9,24 @@ from pathlib import Path
 
 from litmus.errors import BadInput
 from litmus.evaluators.base import Evaluator
+from litmus.files import one_line
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
 from litmus.rollouts.base import Round
-from litmus.runs.checkpoint import Checkpoint, read_newest_first
+from litmus.runs.checkpoint import Checkpoint, name_checkpoint, read_newest_first
 from litmus.runs.directory import RunDirectory
 from litmus.runs.journal import Journal
 from litmus.runs.metrics import read_metrics
 from litmus.runs.state import RunState
 
 logger = logging.getLogger("litmus")
+
+MALFORMED = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
+    *(RuntimeError, TypeError, ValueError),
+)
+"""What comes of building things from a file whose checksum matches and whose content does not."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +49,10 @@ def restore(run: RunDirectory) -> Restored | None:
     """
     problem = "there is none"
     for found in read_newest_first(run.checkpoints_path):
-        if not isinstance(found, Checkpoint):
-            _warn(*found)
+        state = _read_state(found)
+        if state is None or not isinstance(found, Checkpoint):
             problem = "none is whole"
             continue
-        state = RunState.from_tree(found.tree)
         journal = open_journal(run, state.policy.build_architecture())
         try:
             rounds = journal.read(state.counters.rounds)
@@ -71,7 +77,11 @@ def restore_evaluator(run: RunDirectory) -> Evaluator:
     state = _read_newest_state(run).evaluator
     if state is None:
         raise BadInput(f"{run.path} was trained by an algorithm that learns no evaluator")
-    return state.build()
+    try:
+        return state.build()
+    except MALFORMED as error:
+        reason = one_line(error)
+        raise BadInput(f"the evaluator of {run.path} cannot be built: {reason}") from error
 
 
 def learns_evaluator(run: RunDirectory) -> bool:
@@ -85,23 +95,42 @@ def learns_evaluator(run: RunDirectory) -> bool:
 def _read_newest_state(run: RunDirectory) -> RunState:
     """Of the newest undamaged checkpoint, with a warning for each that is damaged."""
     for found in read_newest_first(run.checkpoints_path):
-        if isinstance(found, Checkpoint):
-            return RunState.from_tree(found.tree)
-        _warn(*found)
+        state = _read_state(found)
+        if state is not None:
+            return state
     raise BadInput(f"{run.path} holds no checkpoint that can be used")
+
+
+def _read_state(found: Checkpoint | tuple[Path, str]) -> RunState | None:
+    """What a checkpoint holds; None, with a warning, where it cannot be used."""
+    if not isinstance(found, Checkpoint):
+        _warn(*found)
+        return None
+    try:
+        state = RunState.from_tree(found.tree)
+        state.check()
+        if found.path.name != name_checkpoint(state.counters.iterations):
+            raise ValueError("it is of another round than its name says")
+    except MALFORMED as error:
+        _warn(found.path, f"it does not hold the state of a run: {one_line(error)}")
+        return None
+    return state
 
 
 def _has_rounds(run: RunDirectory) -> bool:
     """Whether any round was ever measured: that is never thrown away."""
     lines = run.history_path / "rounds.jsonl"
-    return lines.exists() and lines.stat().st_size > 0
+    return lines.exists() and (not lines.is_file() or lines.stat().st_size > 0)
 
 
 def _forget_beginning(run: RunDirectory) -> None:
     for path in (run.checkpoints_path, run.history_path):
         shutil.rmtree(path, ignore_errors=True)
-    run.metrics_path.unlink(missing_ok=True)
     run.make_folders()
+    try:
+        run.metrics_path.unlink(missing_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot work in {run.path}: {error.strerror}") from error
 
 
 def _warn(path: Path, problem: str) -> None:

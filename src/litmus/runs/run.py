@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,16 +13,23 @@ from numpy.typing import NDArray
 from litmus.algorithms import read_config
 from litmus.config import TrainConfig
 from litmus.errors import BadInput
-from litmus.files import read_json
+from litmus.files import read_own_json
 from litmus.runs.directory import RunDirectory
 from litmus.runs.final import compute_final_return
-from litmus.runs.metrics import Event, read_metrics
+from litmus.runs.metrics import Event, check_metrics
 
 if TYPE_CHECKING:
     from litmus.evaluators.base import Evaluator
     from litmus.policies.policy import Policy
 
+logger = logging.getLogger("litmus")
+
 Status = Literal["finished", "unfinished"]
+
+CONFIG_HINT = (
+    "; to change a run, use 'litmus resume' with --steps or --workers, or begin another with "
+    "'litmus train --config'"
+)
 
 
 class Run(RunDirectory):
@@ -29,13 +37,18 @@ class Run(RunDirectory):
 
     def __init__(self, path: Path | str) -> None:
         super().__init__(path)
-        if not self.config_path.is_file():
-            what = "is not a run directory" if self.path.exists() else "does not exist"
+        self._told: set[str] = set()
+        try:
+            is_run, exists = self.config_path.is_file(), self.path.exists()
+        except OSError as error:  # a name that is too long, say
+            raise BadInput(f"{self.path} cannot be read: {error.strerror}") from error
+        if not is_run:
+            what = "is not a run directory" if exists else "does not exist"
             raise BadInput(f"{self.path} {what} (no {self.config_path.name} there)")
 
     @cached_property
     def config(self) -> TrainConfig:
-        values = read_json(self.config_path)
+        values = read_own_json(self.config_path, CONFIG_HINT)
         algorithm = values.pop("algorithm", None)
         if not isinstance(algorithm, str):
             raise BadInput(f"{self.config_path} does not name its algorithm")
@@ -43,8 +56,14 @@ class Run(RunDirectory):
 
     @property
     def metrics(self) -> list[Event]:
-        """All events so far, oldest first."""
-        return read_metrics(self.metrics_path)
+        """All events so far, oldest first; whatever is damaged is left out with a warning."""
+        found = check_metrics(self.metrics_path)
+        least = 0 if found.is_finished else self.count_kept("metrics_bytes")
+        for problem in found.describe_problems(least):
+            if problem not in self._told:
+                self._told.add(problem)
+                logger.warning("%s: %s", self.metrics_path, problem)
+        return found.events
 
     @property
     def evaluations(self) -> list[Event]:
@@ -92,11 +111,25 @@ class Run(RunDirectory):
         states = self.evaluator.probing_states
         if states is None:
             return np.empty(0), np.empty((0, 0), np.float32)
-        return read_snapshots(self.snapshots_path, tuple(states.shape))
+        shape, least = tuple(states.shape), self.count_kept("snapshots_taken")
+        return read_snapshots(self.snapshots_path, shape, least)
+
+    def count_kept(self, counter: str) -> int:
+        """How many of something the newest checkpoint counts on: no fewer may be there."""
+        from litmus.runs.checkpoint import read_newest_values
+
+        counters = (read_newest_values(self.checkpoints_path) or {}).get("counters")
+        found = counters.get(counter) if isinstance(counters, dict) else None
+        return found if isinstance(found, int) else 0
 
     @property
     def _has_results(self) -> bool:
-        return self.status == "finished" and self.policy_path.is_file()
+        if self.status != "finished":
+            return False
+        if self.policy_path.exists() or self.policy_path.is_symlink():
+            return True
+        logger.warning("%s is missing: the newest checkpoint takes its place", self.policy_path)
+        return False
 
     def __repr__(self) -> str:
         return f"Run('{self.path}', {self.status})"

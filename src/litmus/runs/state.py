@@ -19,6 +19,8 @@ from litmus.policies.architecture import (
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
 
+MOST_CORES = 4096
+
 
 @dataclass
 class Counters:
@@ -95,6 +97,20 @@ class RunState:
     evaluation: Evaluation | None
     algorithm: dict[str, Any]
 
+    def check(self) -> None:
+        """ValueError where its parts do not fit together."""
+        architecture = self.policy.build_architecture()
+        size = int(np.prod(architecture.state_shape))
+        parts: list[PolicyState | Evaluation] = [self.policy]
+        parts += [] if self.evaluation is None else [self.evaluation]
+        for part in parts:
+            _check_array(part.flat_params, architecture.num_params, np.float32)
+            _check_array(part.normalizer.mean, size, np.float64)
+            _check_array(part.normalizer.std, size, np.float64)
+        counts = [n for name, n in vars(self.counters).items() if name != "evaluated_at"]
+        if not 1 <= self.cores <= MOST_CORES or min(n for n in counts if isinstance(n, int)) < 0:
+            raise ValueError("its counters are out of bounds")
+
     def to_tree(self) -> dict[str, Any]:
         tree: dict[str, Any] = save(self)
         return tree
@@ -103,3 +119,8 @@ class RunState:
     def from_tree(tree: dict[str, Any]) -> RunState:
         state: RunState = build(RunState, tree)
         return state
+
+
+def _check_array(array: NDArray[Any], size: int, dtype: type) -> None:
+    if array.shape != (size,) or array.dtype != dtype:
+        raise ValueError(f"an array of {size} numbers was expected, not {array.shape}")

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from litmus.algorithms import find_options, read_config
 from litmus.config import TrainConfig, check_whole
 from litmus.errors import BadInput, option
-from litmus.files import read_json, write_json
+from litmus.files import CHECKSUM, describe_os_error, one_line, read_json, write_json
 from litmus.presets import preset_values
 from litmus.runs.directory import create_run, lock_run
 from litmus.runs.run import Run
 from litmus.tasks import find_task
 from litmus.training.callbacks import Callback
 from litmus.training.keywords import PssvfKeywords, VanillaKeywords, show_keywords
-
-MEMORY_ERRORS = (RuntimeError, ValueError)
-"""What torch and numpy raise, in exactly these types, for sizes that nothing can hold."""
 
 
 def make_config(
@@ -32,6 +28,7 @@ def make_config(
     from_file: dict[str, Any] = {}
     if config_file is not None:
         from_file = read_json(Path(config_file))
+        from_file.pop(CHECKSUM, None)  # of a run's config.json, which may well have been edited
         named = from_file.pop("algorithm", algorithm)
         if named != algorithm:
             raise BadInput(f"{config_file} is for {named}, not {algorithm}")
@@ -119,14 +116,11 @@ def train(
     if resume_if_exists and (path / "config.json").is_file():
         return _go_on(Run(path), settings, callback, quiet)
     # What can be wrong with task, policy or device is found before anything is written.
-    from litmus.training.setup import choose_device, design_policy
     from litmus.training.tensorboard import check_tensorboard
 
     check_tensorboard(settings)
-    choose_device(settings.device)
-    design_policy(settings, find_task(settings))
-    run = create_run(path, settings)
-    with lock_run(run):
+    _check_setup(settings)
+    with create_run(path, settings) as run:
         return _work(Run(run.path), None, callback, quiet)
 
 
@@ -164,7 +158,19 @@ def resume(
     """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be."""
     from litmus.runs.restore import restore
 
-    run = Run(path)
+    with lock_run(Run(path)):
+        run = Run(path)
+        config = _change_config(run, steps, workers)
+        _check_setup(config)
+        restored = restore(run)
+        run.make_folders()
+        if config != run.config:
+            write_json(run.config_path, config.to_dict())
+        return _work(Run(path), restored, callback, quiet)
+
+
+def _change_config(run: Run, steps: float | None, workers: float | None) -> TrainConfig:
+    """The configuration that a run goes on with."""
     changes: dict[str, Any] = {}
     if steps is not None:
         changes["steps"] = check_whole("steps", steps, 1)
@@ -176,17 +182,22 @@ def resume(
         raise BadInput(f"{run.path} is finished; with more {option('steps')} it goes on")
     if workers is not None:
         changes["workers"] = check_whole("workers", workers, 0)
-    config = dataclasses.replace(run.config, **changes)
-    with lock_run(run):
-        restored = restore(run)
-        run.make_folders()
-        if changes:
-            write_json(run.config_path, config.to_dict())
-        return _work(Run(path), restored, callback, quiet)
+    return dataclasses.replace(run.config, **changes)
+
+
+def _check_setup(config: TrainConfig) -> None:
+    """BadInput for a device that is not there, a task or policy that cannot be, or a size that
+    nothing here can hold."""
+    from litmus.training.memory import check_memory
+    from litmus.training.setup import choose_device, design_policy
+
+    device = choose_device(config.device)
+    check_memory(config, design_policy(config, find_task(config)), device)
 
 
 def _work(run: Run, restored: Any, callback: Callback | None, quiet: bool) -> Run:
     from litmus.training.display import SilentDisplay, make_display
+    from litmus.training.memory import is_out_of_memory
     from litmus.training.trainer import Trainer
 
     config = run.config
@@ -197,16 +208,10 @@ def _work(run: Run, restored: Any, callback: Callback | None, quiet: bool) -> Ru
         trainer = Trainer(run, display, restored, callback)
     except BaseException as error:
         display.close()
-        if isinstance(error, MemoryError | OverflowError) or type(error) in MEMORY_ERRORS:
-            if restored is None:
-                shutil.rmtree(run.path, ignore_errors=True)  # nothing has been learned in it
-            raise BadInput(f"the run does not fit into memory: {_one_line(error)}") from error
+        if is_out_of_memory(error):
+            raise BadInput(f"the run does not fit into memory: {one_line(error)}") from error
         if isinstance(error, OSError):
-            raise BadInput(f"cannot work in {run.path}: {error.strerror or error}") from error
+            raise BadInput(f"cannot work in {run.path}: {describe_os_error(error)}") from error
         raise
     trainer.train()
     return Run(run.path)
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:120] or type(error).__name__

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from litmus.config import check_whole
+from litmus.config import MOST_EPISODES, check_whole
 from litmus.errors import BadInput, option
+from litmus.files import one_line
 from litmus.policies.policy import Policy
 from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.machine import check_workers
 from litmus.rollouts.make import make_collector
 from litmus.runs.run import Run
 from litmus.seeding import Stream
@@ -133,17 +135,17 @@ def _describe(actions: Actions) -> str:
 def measure(
     subject: Subject, episodes: float = 10, seed: float = 0, workers: float | None = None
 ) -> Measurement:
-    episodes = check_whole("episodes", episodes, 1)
+    episodes = check_whole("episodes", episodes, 1, MOST_EPISODES)
     seed = check_whole("seed", seed, 0, 2**32 - 1)
     if workers is not None:
         workers = check_whole("workers", workers, 0)
+        check_workers(workers)
     policy = subject.policy
     setting = Setting(subject.task, policy.architecture, seed)
     try:
         collector = make_collector(setting, workers, capacity=episodes)
-    except (MemoryError, OverflowError, OSError) as error:
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise BadInput(f"cannot run {episodes:,} episodes at once: {reason}") from error
+    except (MemoryError, OSError) as error:
+        raise BadInput(f"cannot run {episodes:,} episodes at once: {one_line(error)}") from error
     try:
         finished = collector.start(
             Request(

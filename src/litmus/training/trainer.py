@@ -8,6 +8,7 @@ that follows it, and is written down after that round.
 from __future__ import annotations
 
 import contextlib
+import errno
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +18,13 @@ import numpy as np
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Algorithm, Progress, Resources
 from litmus.errors import BadInput, RunFailed, command
+from litmus.files import describe_os_error, one_line, open_plain
 from litmus.rollouts.base import Pending, Request, Round, Setting
 from litmus.rollouts.make import count_cores, make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
 from litmus.runs.metrics import MetricsFile
 from litmus.runs.provenance import describe_process, find_kernels
-from litmus.runs.restore import Restored, open_journal
+from litmus.runs.restore import MALFORMED, Restored, open_journal
 from litmus.runs.run import Run
 from litmus.runs.snapshots import append_snapshot, cut_snapshots
 from litmus.runs.state import Counters, Evaluation, EvaluatorState, PolicyState, RunState
@@ -31,6 +33,7 @@ from litmus.tasks import find_task
 from litmus.training.callbacks import Callback, CallbackRaised, Teller
 from litmus.training.display import Display
 from litmus.training.interrupts import Interrupted, InterruptFlag
+from litmus.training.memory import is_out_of_memory
 from litmus.training.setup import choose_device, design_policy, torch_threads
 from litmus.training.tensorboard import make_tensorboard
 
@@ -49,12 +52,15 @@ class Trainer:
         self.run, self.config, self.display = run, run.config, display
         self.teller = Teller(callback, run.path)
         config, spec = self.config, find_task(self.config)
-        if restored is None:
-            self.counters, self.cores = Counters(), count_cores()
-            self.architecture = design_policy(config, spec)
-        else:
+        self.counters, self.cores = Counters(), count_cores()
+        self.architecture = design_policy(config, spec)
+        if restored is not None:
             self.counters, self.cores = restored.state.counters, restored.state.cores
-            self.architecture = restored.state.policy.build_architecture()
+            if self.architecture != restored.state.policy.build_architecture():
+                raise BadInput(
+                    f"{restored.checkpoint} is of another policy network than the configuration "
+                    "and the task describe"
+                )
         self.device = choose_device(config.device)
         self.collector = make_collector(
             Setting(spec, self.architecture, config.seed),
@@ -86,7 +92,13 @@ class Trainer:
         self._evaluation: Evaluation | None = None
         self._evaluation_pending: Pending | None = None
         if restored is not None:
-            self._load(restored)
+            try:
+                self._load(restored)
+            except MALFORMED as error:
+                if isinstance(error, BadInput) or is_out_of_memory(error):
+                    raise
+                where, reason = restored.checkpoint, one_line(error)
+                raise BadInput(f"{where} does not fit its run: {reason}") from error
             self._compare_kernels()
         self.metrics = MetricsFile(run.metrics_path)
         self.tensorboard = make_tensorboard(run, self.config, self.counters.steps)
@@ -125,17 +137,26 @@ class Trainer:
                 self._finish()
         except CallbackRaised as error:
             raised = error.error
-        except MemoryError as error:
-            raise RunFailed(f"out of memory: {error}") from error
-        except OSError as error:
-            raise RunFailed(
-                f"cannot write to {self.run.path}: {error.strerror or error}; free some space "
-                f"and go on with: {command('resume', self.run.path)}"
-            ) from error
+        except (MemoryError, OSError, RuntimeError) as error:
+            self._explain(error)
+            raise
         finally:
             self.close()
         if raised is not None:
             raise raised
+
+    def _explain(self, error: Exception) -> None:
+        """Raise what is known of an error in words; do nothing where nothing is."""
+        go_on = f"go on with: {command('resume', self.run.path)}"
+        if is_out_of_memory(error):
+            raise RunFailed(f"out of memory: {one_line(error)}; {go_on}") from error
+        if isinstance(error, OSError):
+            is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+            advice = "free some space and " if is_full else ""
+            reason = describe_os_error(error)
+            raise RunFailed(
+                f"cannot write to {self.run.path}: {reason}; {advice}{go_on}"
+            ) from error
 
     def close(self) -> None:
         self.display.close()
@@ -321,25 +342,30 @@ class Trainer:
 
     def _load(self, restored: Restored) -> None:
         """Go back to a checkpoint: whatever was written after it is written again."""
-        forget_newer(restored.checkpoint)
-        with self.run.metrics_path.open("ab") as file:
-            if file.tell() < self.counters.metrics_bytes:
-                raise BadInput(f"{self.run.metrics_path} is shorter than its checkpoint says")
-            file.truncate(self.counters.metrics_bytes)
         state, evaluator = restored.state, self.algorithm.evaluator
-        if self.algorithm.keeps_rounds:
-            self.journal.cut(self.counters.rounds)
         if (evaluator is None) != (state.evaluator is None):
-            raise BadInput(f"{self.run.path} was trained with another kind of algorithm")
+            raise ValueError("it is of another algorithm")
         if evaluator is not None and state.evaluator is not None:
             evaluator.load_state_dict(state.evaluator.tensors)
-            if evaluator.probing_states is not None:
-                shape = tuple(evaluator.probing_states.shape)
-                cut_snapshots(self.run.snapshots_path, self.counters.snapshots_taken, shape)
         self.algorithm.load_state_dict(state.algorithm, restored.rounds)
+        self._cut_back(restored)
         self._evaluation = state.evaluation
         if self._evaluation is not None:
             self._submit_evaluation(self._evaluation)
+
+    def _cut_back(self, restored: Restored) -> None:
+        """Forget what was written after a checkpoint that could be loaded."""
+        forget_newer(restored.checkpoint)
+        with open_plain(self.run.metrics_path, "ab") as file:
+            if file.tell() < self.counters.metrics_bytes:
+                raise BadInput(f"{self.run.metrics_path} is shorter than its checkpoint says")
+            file.truncate(self.counters.metrics_bytes)
+        if self.algorithm.keeps_rounds:
+            self.journal.cut(self.counters.rounds)
+        evaluator = self.algorithm.evaluator
+        if evaluator is not None and evaluator.probing_states is not None:
+            shape = tuple(evaluator.probing_states.shape)
+            cut_snapshots(self.run.snapshots_path, self.counters.snapshots_taken, shape)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from litmus.errors import BadInput
+from litmus.files import checksum_line
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Outcome, Round
 from litmus.runs.journal import Journal
@@ -100,6 +102,45 @@ def test_damage_after_the_rounds_that_count_does_no_harm(tmp_path: Path) -> None
     broken[-1] ^= 1
     history.rows_path.write_bytes(broken)
     assert_rounds(history.read(2), 2)
+
+
+def test_a_line_without_its_checksum_is_bad_input(tmp_path: Path) -> None:
+    history = write(tmp_path / "h", 3)
+    history.close()
+    lines = history.lines_path.read_text().splitlines()
+    lines[1] = lines[1].partition(', "line_crc32"')[0] + "}"
+    history.lines_path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(BadInput, match="round 1"):
+        history.read()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("steps", "seven"),
+        ("steps", [7, -3]),
+        ("steps", [7]),
+        ("returns", [True, None]),
+        ("returns", {"0": 1.0}),
+        ("noise", None),
+        ("first_episode", 10**30),
+        ("round", 1.0),
+        ("crc32", "x"),
+    ],
+)
+def test_values_of_a_wrong_kind_are_bad_input_though_the_checksum_matches(
+    name: str, value: object, tmp_path: Path
+) -> None:
+    history = write(tmp_path / "h", 3)
+    history.close()
+    lines = history.lines_path.read_text().splitlines()
+    line = json.loads(lines[1])
+    del line["line_crc32"]
+    line[name] = value
+    lines[1] = json.dumps({**line, "line_crc32": checksum_line(line)})
+    history.lines_path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(BadInput, match="round 1"):
+        history.read()
 
 
 @pytest.mark.parametrize("line", [b"not json", b"{}", b"[]", b'{"round": 1}', b"null", b"\xff\xfe"])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litmus.runs.metrics import MetricsFile, read_metrics
+from litmus.runs.metrics import MetricsFile, check_metrics, read_metrics
 
 
 def test_events_come_back_in_order_with_the_event_first(tmp_path: Path) -> None:
@@ -59,10 +60,76 @@ def line_ends(data: bytes) -> list[int]:
     return [position for position, byte in enumerate(data) if byte == ord("\n")]
 
 
-def test_damaged_lines_are_left_out(tmp_path: Path) -> None:
+def write_lines(path: Path, count: int) -> list[bytes]:
+    file = MetricsFile(path)
+    for steps in range(count):
+        file.write("round", steps=steps, mean=0.5)
+    file.close()
+    return path.read_bytes().splitlines(keepends=True)
+
+
+DAMAGES = {
+    "not text": b"\xff\xfe\n",
+    "not an object": b"[1]\n",
+    "no event": b'{"no": "event"}\n',
+    "a number": b"3\n",
+    "without its checksum": b'{"event": "round", "steps": 1}\n',
+    "nested without end": b"[" * 100_000 + b"\n",
+    "not a number": b'{"event": "round", "steps": NaN}\n',
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_line_is_left_out_and_named(damage: str, tmp_path: Path) -> None:
+    lines = write_lines(tmp_path / "m.jsonl", 3)
+    lines[1] = DAMAGES[damage]
+    (tmp_path / "m.jsonl").write_bytes(b"".join(lines))
+    found = check_metrics(tmp_path / "m.jsonl")
+    assert [event["steps"] for event in found.events] == [0, 2]
+    assert found.describe_problems() == ["1 damaged line left out (line 2)"]
+
+
+def test_every_flipped_bit_of_a_line_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
-    path.write_bytes(b'{"event": "round"}\n\xff\xfe\n[1]\n{"no": "event"}\n3\n{"event": "x"}\n')
-    assert [e["event"] for e in read_metrics(path)] == ["round", "x"]
+    whole = b"".join(write_lines(path, 2))
+    events = read_metrics(path)
+    for position in range(len(whole) - 1):
+        for bit in range(8):
+            broken = bytearray(whole)
+            broken[position] ^= 1 << bit
+            path.write_bytes(broken)
+            found = check_metrics(path)
+            assert found.describe_problems() or found.events == events, (position, bit)
+
+
+@pytest.mark.parametrize("order", [(0, 2), (1, 0, 2), (0, 1, 1, 2), (1, 2)])
+def test_lost_doubled_and_moved_lines_are_noticed(order: tuple[int, ...], tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    lines = write_lines(path, 3)
+    path.write_bytes(b"".join(lines[number] for number in order))
+    found = check_metrics(path)
+    assert [event["steps"] for event in found.events] == sorted(set(order))
+    assert "lost, doubled or out of order" in found.describe_problems()[0]
+
+
+def test_lines_are_numbered_on_when_a_file_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    write_lines(path, 2)
+    write_lines(path, 2)
+    found = check_metrics(path)
+    assert len(found.events) == 4
+    assert found.describe_problems() == []
+
+
+def test_values_of_a_wrong_kind_are_damage_though_the_checksum_matches(tmp_path: Path) -> None:
+    file = MetricsFile(tmp_path / "m.jsonl")
+    file.write("round", steps="three")
+    file.write("round", steps=-1)
+    file.write("round", steps=1, wall_s=True)
+    file.write("evaluation", steps=1, mean="x")
+    file.write("evaluation", steps=1, returns="x")
+    file.close()
+    assert len(check_metrics(tmp_path / "m.jsonl").damaged) == 5
 
 
 def test_no_file_is_no_events(tmp_path: Path) -> None:
