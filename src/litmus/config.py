@@ -290,8 +290,8 @@ class ArsConfig(TrainConfig):
         super().__post_init__()
         if self.top_directions > self.directions:
             raise BadInput(
-                f"--top-directions must be at most --directions, {self.directions}, "
-                f"not {self.top_directions}"
+                f"{option('top_directions')} must be at most {option('directions')}, "
+                f"{self.directions}, not {self.top_directions}"
             )
 
     @property

@@ -33,7 +33,7 @@ from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes
 from litmus.config import PssvfConfig
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import BadInput, RunFailed, option
 from litmus.evaluators.base import Evaluator, design_evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
@@ -138,7 +138,8 @@ class Pssvf(SavesAttributes):
         has_no_scale = type(self.evaluator).rescale_output is Evaluator.rescale_output
         if config.standardize_returns and has_no_scale:
             raise BadInput(
-                f"--standardize-returns: the evaluator {config.evaluator} has no `rescale_output`"
+                f"{option('standardize_returns')}: the evaluator {config.evaluator} has no "
+                "`rescale_output`"
             )
         self.theta_optimizer = _make_adam([self.theta], config.policy_lr)
         self.evaluator_optimizer = _make_adam(self.evaluator.parameters(), config.evaluator_lr)
