@@ -116,8 +116,11 @@ class RunRecord:
 
     @property
     def has_improved(self) -> bool | None:
-        """Whether the final return is above the untrained policy's; None where one is missing."""
+        """Whether the final return is above the untrained policy's; None where one is missing,
+        or where nothing but the untrained policy has been evaluated yet."""
         if self.final_return is None or self.untrained_return is None:
+            return None
+        if self.final_evaluations[0]["steps"] == 0:
             return None
         return self.final_return > self.untrained_return
 

@@ -127,7 +127,7 @@ def write_tiles(
     tiles.append(("Training time", show_duration(seconds), "wall clock"))
     if seconds:
         tiles.append(("Throughput", f"{steps / seconds:,.0f}", "steps per second"))
-    for one in details[:1] if len(details) == 1 else ():
+    for one in details if len(records) == 1 else ():
         if one.fresh is not None and one.fresh.rank_correlation is not None:
             below = f"rank correlation {one.fresh.rank_correlation:.2f}"
             tiles.append(("V on unseen policies", SHORT_VERDICTS[one.fresh.verdict], below))

@@ -15,7 +15,7 @@ from litmus.runs.final import DEFINITION
 
 SHORT_VERDICTS = {
     "better": "better than guessing",
-    "ranks only": "ranks, but is off",
+    "ranks only": "ranks, numbers are off",
     "no better": "no better than guessing",
     "nothing to tell apart": "nothing to tell apart",
     "too few": "too few to say",
@@ -135,6 +135,10 @@ def say_not_improved(group: Group) -> str:
     if not worse:
         return ""
     if len(group.records) == 1:
+        if group.records[0].state != "finished":
+            return (
+                "So far the run has not improved: its return is not above the untrained policy's."
+            )
         return "The run did not improve: its final return is not above the untrained policy's."
     names = ", ".join(escape(record.name) for record in worse[:4])
     more = ", …" if len(worse) > 4 else ""
@@ -153,8 +157,8 @@ def say_spread(group: Group) -> str:
     low, high = show_number(final.low), show_number(final.high)
     if not final.is_range:
         return (
-            f"{value} is the interquartile mean of {runs} runs; its 95% interval, bootstrapped "
-            f"over runs, is <strong>{low} to {high}</strong>."
+            f"{value} is the interquartile mean of {runs} runs (the mean of the middle half); its "
+            f"95% interval, bootstrapped over runs, is <strong>{low} to {high}</strong>."
         )
     if runs > 1:
         return (

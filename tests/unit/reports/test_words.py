@@ -54,6 +54,15 @@ def test_a_run_that_did_not_improve_says_so_plainly() -> None:
     assert "The run did not improve" in top
 
 
+def test_a_run_that_has_only_begun_is_not_judged() -> None:
+    begun = make_record([12.0, 10.0])
+    begun = replace(begun, events=begun.events[:-1])  # not finished
+    assert "So far the run has not improved" in write_top(begun)
+    only_untrained = replace(begun, events=begun.events[:-1])
+    assert only_untrained.has_improved is None
+    assert "improve" not in write_top(only_untrained)
+
+
 def test_of_several_runs_those_that_did_not_improve_are_named() -> None:
     top = write_top(make_record([12.0, 50.0]), make_record([12.0, 11.0], seed=1))
     assert "reached a return of 30.5" in top
@@ -82,7 +91,7 @@ def test_a_range_below_five_runs_and_an_interval_from_five_on(runs: int) -> None
         assert f"mean of {runs} runs, which range from <b>100</b> to <b>{99 + runs}</b>" in top
         assert "95%" not in top
     else:
-        assert f"interquartile mean of {runs} runs; its 95% interval" in top
+        assert f"interquartile mean of {runs} runs (the mean of the middle half); its 95%" in top
         assert "range from" not in top
 
 
