@@ -117,13 +117,12 @@ class OwnSearch(RandomSearch):
 
 
 class Numbers(RandomSearch):
-    """Reports numbers of numpy, keeps an infinite one, and changes its optimiser's rate."""
+    """Reports numbers of numpy, and changes its optimiser's rate."""
 
-    saved = (*RandomSearch.saved, "lowest", "optimizer")
+    saved = (*RandomSearch.saved, "optimizer")
 
     def __init__(self, resources: Any) -> None:
         super().__init__(resources)
-        self.lowest = -np.inf
         self.parameter = nn.Parameter(torch.ones(3))
         self.optimizer = torch.optim.SGD([self.parameter], lr=1.0, momentum=0.9)
 
@@ -133,6 +132,13 @@ class Numbers(RandomSearch):
         rate = self.optimizer.param_groups[0]["lr"]
         metrics = {**progress.metrics, "small": np.float32(0.5), "rate": rate}
         return Progress(progress.steps, progress.episodes, metrics)
+
+
+class Endless(RandomSearch):
+    """Keeps what JSON cannot hold."""
+
+    saved = (*RandomSearch.saved, "lowest")
+    lowest = -np.inf
 
 
 class FromOne(RandomSearch):

@@ -15,15 +15,19 @@ import torch
 from harness import assert_same_result, read_events, tiny, train_tiny
 
 import litmus
-from litmus.algorithms import find_options
+from litmus.algorithms import ALGORITHMS, find_options
 from litmus.cli import main
 from litmus.config import Values
-from litmus.training.keywords import PssvfKeywords, VanillaKeywords, Whole
+from litmus.training.keywords import ArsKeywords, PssvfKeywords, VanillaKeywords, Whole
+
+KEYWORDS = {"pssvf": PssvfKeywords, "vanilla-pssvf": VanillaKeywords, "ars": ArsKeywords}
 
 
-@pytest.mark.parametrize(
-    ("algorithm", "keywords"), [("pssvf", PssvfKeywords), ("vanilla-pssvf", VanillaKeywords)]
-)
+def test_every_algorithm_has_its_keywords() -> None:
+    assert KEYWORDS.keys() == ALGORITHMS.keys()
+
+
+@pytest.mark.parametrize(("algorithm", "keywords"), KEYWORDS.items())
 def test_the_keywords_that_editors_see_are_the_options_that_there_are(
     algorithm: str, keywords: type
 ) -> None:
@@ -95,7 +99,7 @@ def test_the_training_return_is_what_the_evaluator_predicts(tmp_path: Path) -> N
         ({"task": "Hopper-v5"}, "takes observations of shape (3,), and task 'Hopper-v5' has (11,)"),
         ({"task": "toys:ToyChoiceWalk-v0"}, "takes one of 3 choices from 5 on"),
         ({"task": "toys:ToyUnboundedWalk-v0"}, "from -1 to 1, and task"),
-        ({"task": "toys:ToyWalk-v0", "episodes": 0}, "episodes must be at least 1, not 0"),
+        ({"task": "toys:ToyWalk-v0", "episodes": 0}, "episodes must be between 1 and"),
         ({"task": "toys:ToyWalk-v0", "episodes": 1.5}, "episodes takes a whole number"),
         ({"task": "toys:ToyWalk-v0", "seed": -1}, "seed must be between 0 and 4294967295"),
         ({"task": "toys:ToyWalk-v0", "workers": -1}, "workers must be at least 0"),

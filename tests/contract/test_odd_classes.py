@@ -68,7 +68,7 @@ def test_a_nested_class_can_be_named(tmp_path: Path) -> None:
         ("HalfOverridden", "a faster form of it do different things"),
         ("make_local", "cannot be found again by its name"),
         ("NoDataclass", "must be a dataclass"),
-        ("Required", "--depth must be given: Required needs it"),
+        ("Required", "depth must be given: Required needs it"),
         ("Listed", "'sizes' cannot be an option"),
         ("NumberedChoices", "'level' cannot be an option"),
         ("Outed", "Outed and the command both have an option 'out'"),
@@ -118,7 +118,11 @@ def test_what_an_algorithm_tells_and_keeps_is_kept_exactly(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("FromOne", "calls this round 1, and it is 0"), ("TakenNames", r"are taken: \['steps'\]")],
+    [
+        ("FromOne", "calls this round 1, and it is 0"),
+        ("TakenNames", r"are taken: \['steps'\]"),
+        ("Endless", "state cannot be kept: Out of range float"),
+    ],
 )
 def test_an_algorithm_that_would_spoil_its_run_is_stopped(
     name: str, words: str, tmp_path: Path

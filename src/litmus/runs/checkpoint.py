@@ -39,7 +39,7 @@ def write_checkpoint(directory: Path, number: int, tree: Mapping[str, Any]) -> N
     """Write a checkpoint and remove all but the last two."""
     path = directory / name_checkpoint(number)
     values, tensors = split_tree(tree)
-    metadata = {"format": str(FORMAT), "values": json.dumps(values)}
+    metadata = {"format": str(FORMAT), "values": json.dumps(values, allow_nan=False)}
     data = write_tensors(path, tensors, metadata)
     write_bytes(path.with_suffix(".sha256"), hashlib.sha256(data).hexdigest().encode())
     for old in list_checkpoints(directory)[KEPT:]:

@@ -15,7 +15,12 @@ from litmus.runs.directory import create_run, lock_run
 from litmus.runs.run import Run
 from litmus.tasks import find_task
 from litmus.training.callbacks import Callback
-from litmus.training.keywords import PssvfKeywords, VanillaKeywords, show_keywords
+from litmus.training.keywords import (
+    ArsKeywords,
+    PssvfKeywords,
+    VanillaKeywords,
+    show_keywords,
+)
 
 
 def make_config(
@@ -74,6 +79,20 @@ def train(
     callback: Callback | None = None,
     quiet: bool = False,
     **options: Unpack[VanillaKeywords],
+) -> Run: ...
+
+
+@overload
+def train(
+    algorithm: Literal["ars"],
+    *,
+    out: Path | str | None = None,
+    preset: str = "default",
+    config: Path | str | None = None,
+    resume_if_exists: bool = False,
+    callback: Callback | None = None,
+    quiet: bool = False,
+    **options: Unpack[ArsKeywords],
 ) -> Run: ...
 
 

@@ -50,6 +50,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     batch_size: Whole
     buffer_size: Whole
     recency: float
+    standardize_returns: bool
 
 
 class PssvfKeywords(VanillaKeywords, total=False):
@@ -58,6 +59,15 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_states: Whole
     probing_low: float
     probing_high: float
+
+
+class ArsKeywords(SharedKeywords, total=False):
+    """Of ars."""
+
+    directions: Whole
+    top_directions: Whole
+    step_size: float
+    noise: float
 
 
 def show_keywords(function: Callable[..., Any], defaults: Mapping[str, Any]) -> None:

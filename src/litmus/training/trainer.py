@@ -337,7 +337,10 @@ class Trainer:
             self._evaluation,
             dict(self.algorithm.state_dict()),
         )
-        write_checkpoint(self.run.checkpoints_path, self.counters.iterations, state.to_tree())
+        try:
+            write_checkpoint(self.run.checkpoints_path, self.counters.iterations, state.to_tree())
+        except (TypeError, ValueError) as error:
+            raise RunFailed(f"the algorithm's state cannot be kept: {one_line(error)}") from error
         self._checkpointed = time.monotonic()
 
     def _load(self, restored: Restored) -> None:
