@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import io
 import json
@@ -33,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # θ and ± on a terminal that lacks them
         sys.stdout.reconfigure(errors="replace")
     words = list(sys.argv[1:] if arguments is None else arguments)
+    with contextlib.suppress(FileNotFoundError):  # where the working directory is gone
+        if os.getcwd() not in sys.path:  # noqa: PTH109 - `--task my_module:MyTask` of a file here
+            sys.path.append(os.getcwd())  # noqa: PTH109
     try:
         options = build_parser(words).parse_args(words)
         run: Callable[[argparse.Namespace], None] = options.run
