@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import io
 import json
@@ -24,7 +25,7 @@ DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 DESCRIPTION = """\
 litmus learns to tell how good any policy network is from what it does in a few
-learned states, and makes policies better through that judgement."""
+learned states, and uses that judgement to make policies better."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,8 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):  # θ and ± on a terminal that lacks them
         sys.stdout.reconfigure(errors="replace")
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:
-        sys.path.append(str(Path.cwd()))  # for a 'module:Name' beside which the command is typed
+    with contextlib.suppress(FileNotFoundError):  # where the working directory is gone
+        if os.getcwd() not in sys.path:  # noqa: PTH109 - `--task my_module:MyTask` of a file here
+            sys.path.append(os.getcwd())  # noqa: PTH109
     try:
         options = build_parser(words).parse_args(words)
         run: Callable[[argparse.Namespace], None] = options.run
@@ -70,7 +72,7 @@ def build_parser(words: Sequence[str] = ()) -> OneLineParser:
 
 def _add_train(commands: Any, words: Sequence[str]) -> None:
     summary = "train a policy and its evaluator"
-    parser = commands.add_parser("train", help=summary, description=summary.capitalize() + ".")
+    parser = commands.add_parser("train", help=summary, description=_sentence(summary))
     algorithms = parser.add_subparsers(metavar="ALGORITHM", required=True, dest="algorithm")
     chosen = words[1] if words[:1] == ["train"] and len(words) > 1 else ""
     own = [chosen] if ":" in chosen else []
@@ -79,7 +81,7 @@ def _add_train(commands: Any, words: Sequence[str]) -> None:
         one = algorithms.add_parser(
             name,
             help=entry.summary,
-            description=entry.summary[:1].upper() + entry.summary[1:] + ".",
+            description=_sentence(entry.summary),
             usage=f"litmus train {name} --task ID [options]",  # all of them would fill the screen
         )
         if name == chosen:
@@ -97,12 +99,12 @@ def _add_training_options(parser: OneLineParser, algorithm: str, words: Sequence
     parser.add_argument(
         "--config",
         metavar="FILE",
-        help="configuration file, as a run's config.json; options override it",
+        help="configuration file, such as a run's config.json; options given here take precedence",
     )
     parser.add_argument(
         "--out",
         metavar="DIR",
-        help="run directory, which must not exist [runs/TASK-ALGORITHM-seedN]",
+        help="run directory; it must not exist yet [runs/TASK-ALGORITHM-seedN]",
     )
     parser.add_argument(
         "--resume-if-exists",
@@ -127,27 +129,27 @@ def _find_choices(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _add_resume(commands: Any) -> None:
-    summary = "go on with an interrupted run, exactly where it was"
-    parser = commands.add_parser("resume", help=summary, description=summary.capitalize() + ".")
+    summary = "continue an interrupted run exactly where it stopped"
+    parser = commands.add_parser("resume", help=summary, description=_sentence(summary))
     parser.add_argument("path", metavar="RUN", help="run directory")
     parser.add_argument(
         "--steps",
         type=_whole("steps"),
         metavar="N",
-        help="make the run longer: train until N steps",
+        help="make the run longer: train until N steps are done",
     )
     parser.add_argument(
         "--workers",
         type=_whole("workers"),
         metavar="N",
-        help="processes that run episodes from now on",
+        help="worker processes from now on",
     )
     parser.set_defaults(run=run_resume, _parser=parser)
 
 
 def _add_evaluate(commands: Any) -> None:
-    summary = "measure the return of a policy: run new episodes with it"
-    parser = commands.add_parser("evaluate", help=summary, description=summary.capitalize() + ".")
+    summary = "measure a policy: run new episodes with it"
+    parser = commands.add_parser("evaluate", help=summary, description=_sentence(summary))
     parser.add_argument("path", metavar="RUN|POLICY", help="run directory, or policy.safetensors")
     parser.add_argument(
         "--task", metavar="ID", help="task to measure it in; a run knows its own, a policy does not"
@@ -162,10 +164,17 @@ def _add_evaluate(commands: Any) -> None:
         "--episodes", type=_whole("episodes"), default=10, metavar="N", help="episodes to run [10]"
     )
     parser.add_argument(
-        "--seed", type=_whole("seed"), default=0, metavar="N", help="decides the start states [0]"
+        "--seed",
+        type=_whole("seed"),
+        default=0,
+        metavar="N",
+        help="of start states and random choices [0]",
     )
     parser.add_argument(
-        "--workers", type=_whole("workers"), metavar="N", help="processes (default: one per core)"
+        "--workers",
+        type=_whole("workers"),
+        metavar="N",
+        help="worker processes (default: one per core)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
@@ -175,11 +184,13 @@ def _add_evaluate(commands: Any) -> None:
 
 
 def _add_report(commands: Any) -> None:
-    summary = "write one page that shows runs: curves, probing states, what the evaluator knows"
-    parser = commands.add_parser("report", help=summary, description=summary.capitalize() + ".")
+    summary = "write one HTML page about runs: curves, probing states, what the evaluator knows"
+    parser = commands.add_parser("report", help=summary, description=_sentence(summary))
     parser.add_argument("paths", metavar="RUN", nargs="+", help="run directories")
     parser.add_argument(
-        "--out", metavar="FILE", help="the page [report.html in the run, or beside several runs]"
+        "--out",
+        metavar="FILE",
+        help="file to write [report.html in the run directory, or beside several]",
     )
     parser.add_argument(
         "--figures", metavar="DIR", help="also write each figure there, as PNG and SVG"
@@ -188,19 +199,23 @@ def _add_report(commands: Any) -> None:
 
 
 def _add_watch(commands: Any) -> None:
-    summary = "serve that page on this machine while the runs go on"
-    parser = commands.add_parser("watch", help=summary, description=summary.capitalize() + ".")
+    summary = "serve the report page on this machine while the runs go on"
+    parser = commands.add_parser("watch", help=summary, description=_sentence(summary))
     parser.add_argument("paths", metavar="RUN", nargs="+", help="run directories")
     parser.add_argument(
-        "--port", type=_port, default=8008, metavar="N", help="0 finds a free one [8008]"
+        "--port",
+        type=_port,
+        default=8008,
+        metavar="N",
+        help="port; 0 finds a free one [8008]",
     )
     parser.set_defaults(run=run_watch, _parser=parser)
 
 
 def _add_list(commands: Any) -> None:
     summary = "show what there is to choose from"
-    parser = commands.add_parser("list", help=summary, description=summary.capitalize() + ".")
-    parser.add_argument("list", metavar="|".join(LISTS), choices=tuple(LISTS))
+    parser = commands.add_parser("list", help=summary, description=_sentence(summary))
+    parser.add_argument("list", metavar="|".join(LISTS), choices=tuple(LISTS), help="what to list")
     parser.set_defaults(run=run_list, _parser=parser)
 
 
@@ -399,6 +414,10 @@ def _port(text: str) -> int:
     if not 0 <= port <= 65535:
         raise BadInput(f"--port must be between 0 and 65535, not {port}")
     return port
+
+
+def _sentence(summary: str) -> str:
+    return summary[:1].upper() + summary[1:] + "."
 
 
 def _read_version() -> str:

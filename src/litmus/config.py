@@ -54,37 +54,38 @@ class TrainConfig:
     """What every algorithm shares."""
 
     algorithm: str = field(metadata={"is_argument": True})
-    """What learns: a name of `litmus list algorithms`, or package:Class."""
+    """What learns: a name from `litmus list algorithms`, or package:Class."""
     task: str
-    """Gymnasium id, such as Swimmer-v5, or package:Id or package:Class for one of your own."""
+    """What to train on: a Gymnasium id such as Swimmer-v5 (see `litmus list tasks`), or package:Id
+    or package:Class for an environment or a task of your own."""
     env_kwargs: Values = field(default_factory=dict)
-    """Options of the task itself, as a JSON object: '{"continuous": true}'."""
+    """Options of the task itself, as a JSON object such as '{"continuous": true}'."""
     seed: int = between(0, 2**32 - 1, 0)
-    """Decides every random number of the run."""
     steps: int = between(1, MOST_STEPS, 3_000_000)
     """Environment steps to train for; the run ends with the round that reaches them."""
     workers: int | None = between(0, MOST_WORKERS, None)
     """Worker processes that run episodes (default: one per core); with 0, episodes run in the
     training process. Never changes results."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where the evaluator learns; auto takes CUDA where there is a GPU."""
+    """Where the evaluator learns; auto: on a CUDA GPU if there is one."""
 
     architecture: str = "mlp"
-    """Policy network: a name of `litmus list architectures`, or package:Class."""
+    """Policy network: a name from `litmus list architectures`, or package:Class."""
     architecture_options: Values = options_of("architecture")  # noqa: RUF009
     distribution: Literal["auto", "deterministic", "gaussian", "categorical"] = "auto"
     """Kind of policy; auto: deterministic for continuous actions, categorical for discrete ones."""
     normalize_observations: bool = True
-    """Normalise observations with running statistics."""
+    """Normalise observations by the mean and standard deviation of those seen so far."""
     survival_bonus: Literal["auto", "keep", "remove"] = "auto"
-    """Whether training returns keep the bonus for being alive; auto removes it as in the paper."""
+    """Whether training returns keep the bonus that some tasks pay for staying alive; auto removes
+    it for Hopper, Walker2d, Ant and Humanoid."""
 
     evaluate_every: int = between(0, MOST_STEPS, 10_000)
-    """Steps between evaluations of the unperturbed policy; 0 switches them off."""
+    """Steps between evaluations, which measure the unperturbed policy; 0 switches them off."""
     evaluate_episodes: int = between(1, MOST_EPISODES, 10)
-    """Episodes of an evaluation."""
+    """Episodes per evaluation."""
     checkpoint_seconds: float = at_least(0, 30.0)
-    """Least time between checkpoints; 0 writes one after every round."""
+    """Least number of seconds between checkpoints; 0 writes one after every round."""
     tensorboard: bool = False
     """Also write TensorBoard event files into the run directory."""
 
@@ -239,16 +240,18 @@ def _default(spec: dataclasses.Field[Any]) -> Any:
 @dataclass(frozen=True, kw_only=True)
 class PssvfConfig(TrainConfig):
     """Algorithm 1: policies are perturbed and measured, an evaluator learns from that, the policy
-    climbs the evaluator."""
+    follows the evaluator's gradient."""
 
     round_size: int = between(1, MOST_EPISODES, 16)
-    """Episodes collected from one θ before the next updates; 1 is the paper's schedule."""
+    """Episodes per round, each with its own perturbation of one θ; updates follow after a round.
+    1 is the paper's schedule."""
     overlap: bool = True
-    """Simulate the next round while this one is learned from; θ then lags by one round."""
+    """Simulate the next round while learning from this one; its θ is then one round old."""
     noise: float = above(0, 0.05, 1e6)
-    """Standard deviation σ of the perturbation of policy parameters."""
+    """Standard deviation σ of the noise that is added to the policy's parameters in each training
+    episode."""
     evaluator: str = "fingerprint"
-    """What judges policies: a name of `litmus list evaluators`, or package:Class."""
+    """What judges policies: a name from `litmus list evaluators`, or package:Class."""
     evaluator_options: Values = options_of("evaluator")  # noqa: RUF009
     policy_lr: float = above(0, 2e-6, 1e6)
     """Adam's learning rate for the policy."""
@@ -259,11 +262,12 @@ class PssvfConfig(TrainConfig):
     evaluator_updates: int = between(1, MOST_UNITS, 5)
     """Evaluator updates per episode."""
     batch_size: int = between(1, MOST_UNITS, 16)
-    """Policies in a batch of the evaluator."""
+    """Policies per batch when the evaluator learns."""
     buffer_size: int = between(1, 10**9, 10_000)
-    """Policies kept for learning."""
+    """Measured policies kept for the evaluator to learn from."""
     recency: float = between(0, 1e6, 1.1)
-    """Exponent k of the sampling weight 1/x^k, x episodes after storing; 0 is uniform."""
+    """How much recent policies are preferred: the exponent k of the weight 1/x^k with which a
+    policy is drawn x episodes after it was measured; 0 draws all alike."""
     standardize_returns: bool = False
     """Let the evaluator learn returns less their mean, over their standard deviation: then the
     unit of the reward does not matter. The learning rates must fit."""
@@ -277,13 +281,13 @@ class PssvfConfig(TrainConfig):
 class ArsConfig(TrainConfig):
     """Augmented random search: θ moves along random directions by what their returns differ."""
 
-    directions: int = at_least(1, 8)
+    directions: int = between(1, MOST_EPISODES, 8)
     """Random directions N per round; each is measured forwards and backwards."""
-    top_directions: int = at_least(1, 4)
+    top_directions: int = between(1, MOST_EPISODES, 4)
     """Directions b that the step is made of: those with the largest returns."""
-    step_size: float = above(0, 0.01)
+    step_size: float = above(0, 0.01, 1e6)
     """Step size α."""
-    noise: float = above(0, 0.05)
+    noise: float = above(0, 0.05, 1e6)
     """Standard deviation ν of the perturbation of policy parameters."""
 
     def __post_init__(self) -> None:

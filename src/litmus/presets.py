@@ -70,7 +70,7 @@ def _paper(algorithm: str, task: str) -> Values:
 def _rounds(algorithm: str, task: str) -> Values:
     """The paper's networks and updates, collected in parallel."""
     return _paper(algorithm, task) | {
-        # Sixteen perturbations of one θ, then 16 × (5 + 5) updates: as many updates an episode,
+        # Sixteen perturbations of one θ, then 16 × (5 + 5) updates: as many updates per episode,
         # and final returns in the paper's range (docs/results.md).
         "round_size": 16,
         "overlap": True,
@@ -97,7 +97,7 @@ def _small(algorithm: str, task: str) -> Values:
 
 PRESETS: dict[str, Preset] = {
     "default": Preset("the paper's networks and updates, rounds of 16 episodes", _rounds),
-    "paper": Preset("the paper's schedule to the letter: one episode a round", _paper),
+    "paper": Preset("the paper's schedule to the letter: one episode per round", _paper),
     "small": Preset("small networks and larger steps, for low-dimensional tasks", _small),
 }
 

@@ -193,7 +193,7 @@ def test_a_class_or_function_of_ones_own(task: str, workers: int, tmp_path: Path
         ("toys:TargetTsk", "did you mean 'TargetTask'"),
         ("toys:DictWalk", "Dict observations"),
         ("toys:NeedsPackageWalk", "needs the package 'not_there_at_all'"),
-        ("toys:TARGET", "no class and no function"),
+        ("toys:TARGET", "neither a class nor a function"),
         ("toys:HalfTask", "neither a gymnasium.Env nor a task: it has no actions, run_episode"),
         ("not_there:Env-v0", "'not_there' is not installed"),
         ("Swimer-v5", "did you mean 'Swimmer-v5'"),

@@ -143,6 +143,21 @@ def test_a_configuration_file_makes_the_same_run_again(tmp_path: Path) -> None:
     assert_same_result(tmp_path / "first", tmp_path / "again")
 
 
+def test_a_class_in_a_file_of_the_current_directory_can_be_named(tmp_path: Path) -> None:
+    """The installed command does not look there by itself, unlike `python -m`."""
+    (tmp_path / "mine.py").write_text("from toys import Walk\n\nclass Mine(Walk):\n    pass\n")
+    options = to_arguments(tiny("pssvf", task="mine:Mine", steps=8, workers=1))
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "litmus.cli", "train", "pssvf", "--out", "run", *options],
+        cwd=tmp_path,
+        env=make_environment(),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    )
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_script_without_a_main_guard_can_call_the_library(tmp_path: Path) -> None:
     """Worker processes must not run the script again."""
     script = tmp_path / "script.py"

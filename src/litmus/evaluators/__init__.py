@@ -15,15 +15,16 @@ from litmus.registry import Entry, Registry
 @dataclass(frozen=True)
 class FlatOptions:
     evaluator_hidden: tuple[int, ...] = between(1, MOST_UNITS, (256, 256))
-    """Hidden units of each layer of the evaluator's head."""
+    """Units of each hidden layer of the evaluator."""
 
 
 @dataclass(frozen=True)
 class FingerprintOptions(FlatOptions):
     probing_states: int = between(1, MOST_UNITS, 200)
-    """Number K of learned probing states."""
+    """Number K of learned states in which every policy is asked what it does."""
     probing_low: float = between(-1e6, 1e6, 0.0)
-    """Probing states start uniform between this and --probing-high, in normalised coordinates."""
+    """Lower end of the range that probing states are drawn from at first, in normalised
+    coordinates."""
     probing_high: float = between(-1e6, 1e6, 1.0)
     """Upper end of that range."""
 

@@ -34,18 +34,18 @@ def ask(policy: Judgeable, states: Tensor) -> Tensor:  # [K, *state] -> [K, A]
         check_state_shape(tuple(policy.state_shape), states)
     try:
         with _as_it_is_used(policy):
-            answer = policy(_move_to(policy, states))
-        actions = answer if isinstance(answer, Tensor) else torch.as_tensor(answer)
+            returned = policy(_move_to(policy, states))
+        actions = returned if isinstance(returned, Tensor) else torch.as_tensor(returned)
     except BadInput:
         raise
     except Exception as error:
         raise BadInput(
-            f"the policy cannot be asked in a tensor of states {tuple(states.shape)}: "
+            f"the policy fails on a tensor of states {list(states.shape)}: "
             f"{type(error).__name__}: {' '.join(str(error).split())}"
         ) from error
     if actions.ndim != 2 or len(actions) != len(states) or not actions.is_floating_point():
         raise BadInput(
-            f"asked in {len(states)} states, the policy must give action parameters "
+            f"for {len(states)} states, the policy must return action parameters "
             f"[{len(states)}, A], not {actions.dtype} {list(actions.shape)}"
         )
     if not actions.isfinite().all():

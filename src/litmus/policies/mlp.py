@@ -32,7 +32,7 @@ class MlpArchitecture:
     state_shape: tuple[int, ...]
     head: ActionHead
     hidden: tuple[int, ...] = between(1, MOST_UNITS, (256, 256))
-    """Hidden units of each policy layer; none for a linear policy."""
+    """Units of each hidden layer of the policy; no number at all for a linear policy."""
     activation: Activation = "tanh"
     """Activation of the policy's hidden layers."""
 

@@ -79,7 +79,7 @@ _SQUASHES: dict[tuple[ActionHead, torch.device], Squash] = {}
 
 
 def squash_for(head: ActionHead, device: torch.device) -> Squash:
-    """One Squash a head and device, made once."""
+    """One Squash per head and device, made once."""
     key = (head, device)
     if key not in _SQUASHES:
         _SQUASHES[key] = Squash(head).to(device)

@@ -82,7 +82,7 @@ class Board:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Exclude the other processes; a process that dies lets go by dying."""
+        """Exclude the other processes; the lock is released when the process dies."""
         fcntl.lockf(self.descriptor, fcntl.LOCK_EX)
         try:
             yield

@@ -104,7 +104,7 @@ def _make_torch_forward(architecture: Architecture, flat_params: NDArray[np.floa
     def forward(states: NDArray[np.float32]) -> NDArray[np.float32]:
         with torch.inference_mode():
             batch = torch.from_numpy(states.reshape(-1, *architecture.state_shape))
-            answers: NDArray[np.float32] = module(batch).numpy()
-        return answers[0] if states.ndim == dims else answers
+            actions: NDArray[np.float32] = module(batch).numpy()
+        return actions[0] if states.ndim == dims else actions
 
     return forward

@@ -1,4 +1,4 @@
-"""metrics.jsonl: one JSON object a line, `event` first.
+"""metrics.jsonl: one JSON object per line, `event` first.
 
 Each line ends with its number and a CRC: one that was changed, lost, doubled or moved is noticed.
 """

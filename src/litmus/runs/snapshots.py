@@ -1,4 +1,4 @@
-"""How the probing states moved: `history/probing.bin`, one row a snapshot.
+"""How the probing states moved: `history/probing.bin`, one row per snapshot.
 
 A row is the number of steps (float64), a CRC of the rest, and the probing states in normalised
 coordinates (float32).

@@ -38,7 +38,7 @@ def build_own_task(
     module, short = import_named_module(name)
     found = getattr(module, short, None)
     if not callable(found):
-        raise BadInput(f"task '{name}' is no class and no function")
+        raise BadInput(f"task '{name}' is neither a class nor a function")
     made = make_named(name, found, env_kwargs or {}, found)
     if isinstance(made, gymnasium.Env):
         return ControlTask(made, name, remove_survival_bonus)

@@ -29,7 +29,7 @@ class InterruptFlag:
             if self.is_set:
                 raise Interrupted
             self.is_set = True
-            tell("stopping after this round (again to stop at once)")
+            tell("stopping after this round (a second Ctrl-C stops at once)")
 
         previous = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM)}
         try:

@@ -180,13 +180,13 @@ def test_rows_with_a_normaliser_are_what_their_policies_are() -> None:
     ("policy", "words"),
     [
         (lambda states: states[:, :1], "2 action parameters, and the policy has 1"),
-        (lambda states: states[0], r"must give action parameters \[4, A\]"),
-        (lambda states: states[:2], r"must give action parameters \[4, A\]"),
+        (lambda states: states[0], r"must return action parameters \[4, A\]"),
+        (lambda states: states[:2], r"must return action parameters \[4, A\]"),
         (lambda states: states[:, :2] / 0, "not all finite"),
-        (lambda states: states[:, :2].long(), "must give action parameters"),
-        (lambda states: "left", "cannot be asked"),
+        (lambda states: states[:, :2].long(), "must return action parameters"),
+        (lambda states: "left", "the policy fails on"),
         (lambda states: 1 / 0, "ZeroDivisionError"),
-        (torch.nn.Linear(5, 2), "cannot be asked"),
+        (torch.nn.Linear(5, 2), "the policy fails on"),
     ],
 )
 def test_what_cannot_be_judged_is_said_in_one_line(policy, words: str) -> None:
