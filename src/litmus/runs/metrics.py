@@ -1,4 +1,4 @@
-"""metrics.jsonl: one JSON object per line, `event` first."""
+"""metrics.jsonl: one JSON object a line, `event` first."""
 
 from __future__ import annotations
 
