@@ -74,8 +74,8 @@ class ActingPolicy:
     def act(self, observation: FloatArray) -> Any:
         if observation.shape != self._mean.shape:  # else it would be broadcast
             raise BadInput(
-                f"the task's observation has the shape {observation.shape}, not {self._mean.shape} "
-                "as its observation space says"
+                f"the policy takes an observation of shape {self._mean.shape}, and the task shows "
+                f"one of {observation.shape}"
             )
         np.subtract(observation, self._mean, out=self._centered)
         np.multiply(self._centered, self._inverse_std, out=self._normalized, casting="same_kind")

@@ -81,7 +81,7 @@ def test_gaussian_actions_are_clipped_to_the_bounds() -> None:
     [
         ("gaussian", DiscreteActions(2), "categorical"),
         ("deterministic", DiscreteActions(2), "categorical"),
-        ("categorical", BOUNDED, "deterministic or gaussian"),
+        ("categorical", BOUNDED, "use distribution=.deterministic. or distribution=.gaussian."),
     ],
 )
 def test_a_distribution_that_does_not_fit_the_task_is_bad_input(

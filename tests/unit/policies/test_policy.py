@@ -38,7 +38,7 @@ def test_an_observation_of_another_shape_is_an_error_that_names_both(shape: Any)
     assert f"shape (4,), not {shape}" in str(caught.value)
     normalizer, generator = Normalizer.identity((4,)), np.random.default_rng(0)
     acting = ActingPolicy(policy.architecture, policy.flat_params.numpy(), normalizer, generator)
-    with pytest.raises(BadInput, match="observation space"):
+    with pytest.raises(BadInput, match=r"of shape \(4,\), and the task shows"):
         acting.act(wrong)
 
 

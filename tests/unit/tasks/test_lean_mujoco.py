@@ -185,7 +185,7 @@ def test_a_policy_that_acts_in_its_own_way_is_asked_itself() -> None:
 
 def test_a_policy_for_another_body_is_refused() -> None:
     policy = make_policy(make_control_task("Swimmer-v5"), 0.1, 0)
-    with pytest.raises(ValueError, match=r"observations|broadcast"):
+    with pytest.raises(ValueError, match="observation"):
         make_control_task("HalfCheetah-v5").run_episode(policy, 0)
 
 
