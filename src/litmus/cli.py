@@ -20,6 +20,7 @@ from litmus.files import read_json
 from litmus.options import OneLineParser, add_options
 from litmus.presets import PRESETS, Preset
 from litmus.registry import Entry
+from litmus.streams import stdout_for_results
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -43,6 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"litmus: {error}", file=sys.stderr)
         return BAD_INPUT
     except RunFailed as error:
+        if error.traceback:  # of the user's own code
+            print(error.traceback, file=sys.stderr)
         print(f"litmus: {error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
@@ -196,7 +199,7 @@ def run_train(options: argparse.Namespace) -> None:
     config_file, out = given.pop("config"), given.pop("out")
     if out is None:
         out = default_out(make_config(algorithm, given, preset, config_file))
-    with _offering_resume(Path(out)):
+    with _offering_resume(Path(out)), stdout_for_results():
         run = train(algorithm, out=out, preset=preset, config=config_file, **given)
     _print_result(run)
 
@@ -204,7 +207,7 @@ def run_train(options: argparse.Namespace) -> None:
 def run_resume(options: argparse.Namespace) -> None:
     from litmus.training.api import resume
 
-    with _offering_resume(Path(options.path)):
+    with _offering_resume(Path(options.path)), stdout_for_results():
         run = resume(options.path, steps=options.steps, workers=options.workers)
     _print_result(run)
 
@@ -213,9 +216,10 @@ def run_evaluate(options: argparse.Namespace) -> None:
     from litmus.runs.metrics import finite_or_none
     from litmus.training.api import evaluate
 
-    measured = evaluate(
-        options.path, episodes=options.episodes, seed=options.seed, workers=options.workers
-    )
+    with stdout_for_results():
+        measured = evaluate(
+            options.path, episodes=options.episodes, seed=options.seed, workers=options.workers
+        )
     if options.json:
         print(
             json.dumps(
@@ -248,10 +252,13 @@ def run_report(options: argparse.Namespace) -> None:
     from litmus.analysis.records import read_showable
 
     read_showable(options.paths)  # a wrong path is told before torch is imported
-    from litmus.reports.report import build_report, choose_out
+    from litmus.reports.report import build_report, check_out, choose_out
 
-    report = build_report(options.paths)
-    print(f"report   {report.write(options.out or choose_out(options.paths))}")
+    out = options.out or choose_out(options.paths)
+    check_out(out)
+    with stdout_for_results():
+        report = build_report(options.paths)
+    print(f"report   {report.write(out)}")
     if options.figures:
         written = report.write_figures(options.figures)
         print(f"figures  {options.figures} ({len(written)} files)")

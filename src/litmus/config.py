@@ -59,6 +59,8 @@ class TrainConfig:
     """Gymnasium id, such as Swimmer-v5, or package:Id or package:Class for one of your own."""
     env_kwargs: Values = field(default_factory=dict)
     """Options of the task itself, as a JSON object: '{"continuous": true}'."""
+    max_episode_steps: int | None = between(1, 10**9, None)
+    """End every episode after so many steps (default: only when the environment ends it)."""
     seed: int = between(0, 2**32 - 1, 0)
     """Decides every random number of the run."""
     steps: int = between(1, MOST_STEPS, 3_000_000)

@@ -13,6 +13,9 @@ class BadInput(ValueError):
 class RunFailed(RuntimeError):
     """Work that started well could not go on; the message is one line."""
 
+    traceback: str = ""
+    """Of the user's own code, where that is what failed."""
+
 
 def suggest(word: str, choices: Iterable[str]) -> str:
     """Name the valid choice nearest to `word`, as the end of a sentence."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from litmus.analysis.groups import Group, group_records
 from litmus.analysis.records import RunRecord, read_showable
 from litmus.errors import BadInput
-from litmus.files import write_bytes
+from litmus.files import refuse_other_than_file, write_bytes
 from litmus.reports.details import DetailsInProgress, RunDetails
 from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.page import Content, write_page
@@ -39,6 +39,8 @@ class Report:
             write_bytes(path, self.to_html().encode())
         except OSError as error:
             raise BadInput(f"cannot write {path}: {error.strerror}") from error
+        except ValueError as error:  # a name that no file can have
+            raise BadInput(f"cannot write {path}: {error}") from error
         return path
 
     def write_figures(self, directory: Path | str) -> list[Path]:
@@ -93,6 +95,16 @@ def choose_detailed(
         f"of {len(readable)} runs, {len(chosen)} are looked into: {names}. Each is the one nearest "
         "to its configuration's interquartile mean"
     )
+
+
+def check_out(path: Path | str) -> None:
+    """BadInput where a page cannot be written, before the work of making one."""
+    try:
+        refuse_other_than_file(Path(path))
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput(f"cannot write {path}: {error}") from error
 
 
 def choose_out(paths: Sequence[Path | str]) -> Path:

@@ -12,6 +12,7 @@ import fcntl
 import mmap
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -47,6 +48,7 @@ class Board:
             "slot": ((shape.jobs,), np.int64),
             "index": ((shape.jobs,), np.int64),
             "ticket": ((shape.jobs,), np.int64),
+            "since": ((shape.jobs,), np.float64),
             "return_": ((shape.jobs,), np.float64),
             "training_return": ((shape.jobs,), np.float64),
             "steps": ((shape.jobs,), np.int64),
@@ -70,6 +72,7 @@ class Board:
         self.noise, self.stream = arrays["noise"], arrays["stream"]
         self.state, self.worker, self.slot = arrays["state"], arrays["worker"], arrays["slot"]
         self.index, self.ticket = arrays["index"], arrays["ticket"]
+        self.since = arrays["since"]
         self.return_, self.training_return = arrays["return_"], arrays["training_return"]
         self.steps, self.count = arrays["steps"], arrays["count"]
         self.moment_mean, self.moment_squared = arrays["moment_mean"], arrays["moment_squared"]
@@ -103,6 +106,7 @@ class Board:
                 return None, is_last
             job = int(queued[np.argmin(self.ticket[queued])])
             self.worker[job] = worker
+            self.since[job] = time.monotonic()  # the same clock in every process
             self.state[job] = CLAIMED
             return job, is_last
 

@@ -22,6 +22,7 @@ def make_task_spec(
     name: str,
     survival_bonus: SurvivalBonus = "auto",
     env_kwargs: Mapping[str, Any] | None = None,
+    max_episode_steps: int | None = None,
 ) -> TaskSpec:
     """Return how to build the task called `name`; raise BadInput where there is no such task.
 
@@ -35,12 +36,16 @@ def make_task_spec(
 
     options = _check_options(env_kwargs)
     if name in TASKS:
+        if max_episode_steps is not None:
+            raise BadInput(f"task '{name}' has no steps that --max-episode-steps could count")
         return TaskSpec(TASKS[name], options)
     body = find_body(name)
     removed = survival_bonus == "remove" or (
         survival_bonus == "auto" and body is not None and bool(body.survival_bonus_removed)
     )
     arguments = {"remove_survival_bonus": removed, "env_kwargs": options}
+    if max_episode_steps is not None:
+        arguments |= {"max_episode_steps": max_episode_steps}
     if is_own(name):
         arguments |= {"name": name}
         is_portable = not name.startswith("__main__:")
@@ -52,13 +57,15 @@ def make_task_spec(
 
 def find_task(config: TrainConfig) -> TaskSpec:
     """The task of a run, with its options."""
-    return make_task_spec(config.task, config.survival_bonus, config.env_kwargs)
+    return make_task_spec(
+        config.task, config.survival_bonus, config.env_kwargs, config.max_episode_steps
+    )
 
 
 def _check_options(env_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     """The options as they reach a worker: what JSON makes of them."""
     try:
         options = json.loads(json.dumps(dict(env_kwargs or {})))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(f"env_kwargs must be names and values that JSON can hold: {error}") from None
     return dict(options)
