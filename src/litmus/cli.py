@@ -20,6 +20,7 @@ from litmus.files import read_json
 from litmus.options import OneLineParser, add_options, parse_object, parse_whole
 from litmus.presets import PRESETS, Preset
 from litmus.registry import Entry
+from litmus.streams import stdout_for_results
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"litmus: {error.for_shell}", file=sys.stderr)
         return BAD_INPUT
     except RunFailed as error:
+        if error.traceback:  # of the user's own code
+            print(error.traceback, file=sys.stderr)
         print(f"litmus: {error.for_shell}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
@@ -230,7 +233,7 @@ def run_train(options: argparse.Namespace) -> None:
     goes_on = given.pop("resume_if_exists")
     if out is None:
         out = default_out(make_config(algorithm, given, preset, config_file))
-    with _offering_resume(Path(out)):
+    with _offering_resume(Path(out)), stdout_for_results():
         run = train(
             algorithm, out=out, preset=preset, config=config_file, resume_if_exists=goes_on, **given
         )
@@ -240,7 +243,7 @@ def run_train(options: argparse.Namespace) -> None:
 def run_resume(options: argparse.Namespace) -> None:
     from litmus.training.api import resume
 
-    with _offering_resume(Path(options.path)):
+    with _offering_resume(Path(options.path)), stdout_for_results():
         run = resume(options.path, steps=options.steps, workers=options.workers)
     _print_result(run)
 
@@ -252,8 +255,9 @@ def run_evaluate(options: argparse.Namespace) -> None:
         from litmus.reports.video import check_video
 
         check_video(options.video)
-    subject = find_subject(options.path, options.task, options.env_kwargs)
-    measured = measure(subject, options.episodes, options.seed, options.workers)
+    with stdout_for_results():
+        subject = find_subject(options.path, options.task, options.env_kwargs)
+        measured = measure(subject, options.episodes, options.seed, options.workers)
     if options.json:
         print(json.dumps(_describe_measurement(options.path, subject, measured)))
     else:
@@ -307,10 +311,13 @@ def run_report(options: argparse.Namespace) -> None:
     from litmus.analysis.records import read_showable
 
     read_showable(options.paths)  # a wrong path is told before torch is imported
-    from litmus.reports.report import build_report, choose_out
+    from litmus.reports.report import build_report, check_out, choose_out
 
-    report = build_report(options.paths)
-    print(f"report   {report.write(options.out or choose_out(options.paths))}")
+    out = options.out or choose_out(options.paths)
+    check_out(out)
+    with stdout_for_results():
+        report = build_report(options.paths)
+    print(f"report   {report.write(out)}")
     if options.figures:
         written = report.write_figures(options.figures)
         print(f"figures  {options.figures} ({len(written)} files)")

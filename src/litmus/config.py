@@ -60,6 +60,8 @@ class TrainConfig:
     or package:Class for an environment or a task of your own."""
     env_kwargs: Values = field(default_factory=dict)
     """Options of the task itself, as a JSON object such as '{"continuous": true}'."""
+    max_episode_steps: int | None = between(1, 10**9, None)
+    """End every episode after so many steps (default: only when the environment ends it)."""
     seed: int = between(0, 2**32 - 1, 0)
     steps: int = between(1, MOST_STEPS, 3_000_000)
     """Environment steps to train for; the run ends with the round that reaches them."""

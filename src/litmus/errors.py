@@ -59,6 +59,9 @@ class BadInput(_Spelled, ValueError):
 class RunFailed(_Spelled, RuntimeError):
     """Work that started well could not go on; the message is one line."""
 
+    traceback: str = ""
+    """Of the user's own code, where that is what failed."""
+
 
 def suggest(word: str, choices: Iterable[str]) -> str:
     """Name the valid choice that `word` is nearly, as the end of a sentence; else a short list."""

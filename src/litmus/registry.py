@@ -85,7 +85,7 @@ def import_named(name: str, kind: str) -> Any:
     except ModuleNotFoundError as error:
         missing = error.name or module
         raise BadInput(f"{kind} '{name}': the module '{missing}' is not installed") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise BadInput(f"{kind} '{name}': importing '{module}' failed: {reason}") from error
     try:

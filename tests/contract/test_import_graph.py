@@ -13,7 +13,7 @@ import litmus
 SOURCE = Path(litmus.__file__).parent
 
 ORDER = (
-    *("errors", "registry", "config", "options", "files", "seeding"),
+    *("errors", "registry", "config", "options", "files", "streams", "seeding"),
     *("tasks", "policies", "rollouts", "evaluators", "algorithms", "presets", "runs"),
     *("training", "analysis", "experiments", "reports", "cli"),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
@@ -148,6 +149,24 @@ def test_the_page_follows_the_run(
     page.wait_for_selector(predictions, timeout=1000 * DEADLINE, state="attached")
     assert errors == []
     page.close()
+
+
+def test_a_burst_of_connections_is_served(watched: Watched) -> None:
+    """All of them are opened before the first one is asked for anything."""
+    _, address, _ = watched
+    port = int(address.rstrip("/").rpartition(":")[2])
+    with contextlib.ExitStack() as stack:
+        clients = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=DEADLINE))
+            for _ in range(200)
+        ]
+        for client in clients:
+            client.sendall(b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        for client in clients:
+            answer = b""
+            while piece := client.recv(65536):
+                answer += piece
+            assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 def test_ctrl_c_ends_it_cleanly(watched: Watched) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from litmus.analysis.groups import Group, group_records
 from litmus.analysis.records import RunRecord, read_showable
 from litmus.errors import BadInput
-from litmus.files import write_bytes
+from litmus.files import refuse_other_than_file, write_bytes
 from litmus.reports.details import PARTS, DetailsInProgress, RunDetails
 from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.page import Content, write_page
@@ -42,6 +42,8 @@ class Report:
             write_bytes(path, self.to_html().encode())
         except OSError as error:
             raise BadInput(f"cannot write {path}: {error.strerror}") from error
+        except ValueError as error:  # a name that no file can have
+            raise BadInput(f"cannot write {path}: {error}") from error
         return path
 
     def write_figures(self, directory: Path | str) -> list[Path]:
@@ -119,6 +121,16 @@ def choose_detailed(
         f"details are shown of {len(chosen)} of the {len(readable)} runs: {names}. Each is the run "
         "in the middle of its configuration, nearest to the interquartile mean"
     )
+
+
+def check_out(path: Path | str) -> None:
+    """BadInput where a page cannot be written, before the work of making one."""
+    try:
+        refuse_other_than_file(Path(path))
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise BadInput(f"cannot write {path}: {error}") from error
 
 
 def choose_out(paths: Sequence[Path | str]) -> Path:

@@ -177,6 +177,8 @@ class LiveServer(ThreadingHTTPServer):
     """Serves one live report on the loopback address."""
 
     daemon_threads = True
+    request_queue_size = 512
+    """Connections that may wait to be accepted: a page that many look at asks in bursts."""
 
     def __init__(self, live: LiveReport, port: int) -> None:
         self.live = live

@@ -11,6 +11,7 @@ from litmus.errors import RunFailed
 from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.episode import draw_episode
+from litmus.rollouts.failure import describe_failure, make_error, name_episode
 from litmus.tasks.base import Episode, MeasuresPopulations
 
 
@@ -39,8 +40,12 @@ class BatchedPending:
         population = FlatPopulation(
             setting.architecture, rows.to(self.collector.device), request.normalizer
         )
-        with torch.no_grad():
-            episodes = self.collector.task.measure(population, [one.seed for one in drawn])
+        try:
+            with torch.no_grad():
+                episodes = self.collector.task.measure(population, [one.seed for one in drawn])
+        except (Exception, SystemExit) as error:
+            first = name_episode(request.stream, request.indices[0])
+            raise make_error(describe_failure(error, f"{first} and others")) from error
         if len(episodes) != len(drawn):
             raise RunFailed(f"the task measured {len(episodes)} of {len(drawn)} policies")
         return episodes

@@ -12,6 +12,7 @@ import fcntl
 import mmap
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -48,6 +49,7 @@ class Board:
             "slot": ((shape.jobs,), np.int64),
             "index": ((shape.jobs,), np.int64),
             "ticket": ((shape.jobs,), np.int64),
+            "since": ((shape.jobs,), np.float64),
             "return_": ((shape.jobs,), np.float64),
             "training_return": ((shape.jobs,), np.float64),
             "steps": ((shape.jobs,), np.int64),
@@ -72,6 +74,7 @@ class Board:
         self.antithetic = arrays["antithetic"]
         self.state, self.worker, self.slot = arrays["state"], arrays["worker"], arrays["slot"]
         self.index, self.ticket = arrays["index"], arrays["ticket"]
+        self.since = arrays["since"]
         self.return_, self.training_return = arrays["return_"], arrays["training_return"]
         self.steps, self.count = arrays["steps"], arrays["count"]
         self.moment_mean, self.moment_squared = arrays["moment_mean"], arrays["moment_squared"]
@@ -105,6 +108,7 @@ class Board:
                 return None, is_last
             job = int(queued[np.argmin(self.ticket[queued])])
             self.worker[job] = worker
+            self.since[job] = time.monotonic()  # the same clock in every process
             self.state[job] = CLAIMED
             return job, is_last
 

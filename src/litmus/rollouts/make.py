@@ -6,6 +6,7 @@ import logging
 import sys
 
 from litmus.rollouts.base import Collector, Setting
+from litmus.rollouts.failure import Tell
 from litmus.rollouts.machine import count_cores as count_cores
 from litmus.rollouts.pool import PoolCollector
 from litmus.rollouts.serial import SerialCollector
@@ -15,9 +16,14 @@ logger = logging.getLogger("litmus")
 
 
 def make_collector(
-    setting: Setting, workers: int | None, capacity: int, device: str = "cpu"
+    setting: Setting,
+    workers: int | None,
+    capacity: int,
+    device: str = "cpu",
+    tell: Tell = logger.warning,
 ) -> Collector:
-    """`workers`: processes, None is one per core; 0 runs the episodes in this process.
+    """`workers`: processes, None is one per core; 0 runs the episodes in this process. `tell` is
+    told of episodes that do not end.
 
     A task that measures many policies at once does so in this process, on `device`.
     """
@@ -36,6 +42,6 @@ def make_collector(
         )
         workers = 0
     if workers == 0 or sys.platform == "win32":
-        return SerialCollector(setting, task)
+        return SerialCollector(setting, task, tell)
     task.close()
-    return PoolCollector(setting, workers, capacity)
+    return PoolCollector(setting, workers, capacity, tell)

@@ -11,22 +11,28 @@ import json
 import logging
 import os
 import selectors
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import RunFailed
 from litmus.policies.architecture import architecture_to_json
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.board import CLAIMED, DONE, FREE, QUEUED, Board, BoardShape
+from litmus.rollouts.failure import Patience, Tell, make_error, name_episode
+from litmus.rollouts.pipes import write_all
+from litmus.seeding import Stream
 from litmus.tasks.base import Episode
 
 logger = logging.getLogger("litmus")
 
 SLOTS = 4
+SECONDS_BETWEEN_LOOKS = 1.0
 DEATHS_ALLOWED = 3
 """How often each worker may die, with no round finished between, before giving up."""
 
@@ -63,7 +69,9 @@ class PoolPending:
 class PoolCollector:
     """A fixed number of worker processes. `capacity`: episodes that may be under way at once."""
 
-    def __init__(self, setting: Setting, workers: int, capacity: int) -> None:
+    def __init__(
+        self, setting: Setting, workers: int, capacity: int, tell: Tell = logger.warning
+    ) -> None:
         architecture = setting.architecture
         self.setting = setting
         self.shape = BoardShape(
@@ -73,6 +81,7 @@ class PoolCollector:
         self._free_slots = list(range(SLOTS))
         self._ticket = 0
         self._deaths = 0
+        self._patience = Patience(tell)
         self._selector = selectors.DefaultSelector()
         self.workers: list[Worker] = []
         for number in range(workers):
@@ -104,13 +113,29 @@ class PoolCollector:
     def finish(self, pending: PoolPending) -> list[Episode]:
         board, jobs = self.board, list(pending.jobs)
         while not (board.state[jobs] == DONE).all():
-            for key, _ in self._selector.select():
+            for key, _ in self._selector.select(SECONDS_BETWEEN_LOOKS):
                 self._listen(key.data)
+            self._patience.look(self._list_running())
         episodes = [board.read_result(job) for job in jobs]
         board.state[jobs] = FREE
         self._free_slots.append(pending.slot)
         self._deaths = 0
         return episodes
+
+    def _list_running(self) -> list[tuple[str, float]]:
+        """The episodes that workers are busy with, and since how many seconds each is."""
+        board, now = self.board, time.monotonic()
+        return [
+            (
+                f"{self._name_job(job)} in worker {board.worker[job]}",
+                now - float(board.since[job]),
+            )
+            for job in np.flatnonzero(board.state == CLAIMED).tolist()
+        ]
+
+    def _name_job(self, job: int) -> str:
+        stream = Stream(int(self.board.stream[self.board.slot[job]]))
+        return name_episode(stream, int(self.board.index[job]))
 
     def close(self) -> None:
         for worker in self.workers:
@@ -133,11 +158,10 @@ class PoolCollector:
         *lines, worker.unread = (worker.unread + received).split(b"\n")
         for line in lines:
             if line:
-                message = json.loads(line)["error"]
-                name, _, text = message.partition(": ")
-                if name == BadInput.__name__:
-                    raise BadInput(text)
-                raise RunFailed(f"an episode failed in its worker: {message}")
+                error = make_error(json.loads(line))
+                if isinstance(error, RunFailed):  # in the library it must be seen with the error
+                    error.add_note(error.traceback)
+                raise error
 
     def _replace(self, number: int) -> None:
         """A worker died: start another; the job it had is queued again, with the same index."""
@@ -147,11 +171,12 @@ class PoolCollector:
         if self._deaths > DEATHS_ALLOWED * len(self.workers):
             raise RunFailed(
                 f"{self._deaths} rollout workers died without finishing a round "
-                f"(the last with exit status {code})"
+                f"(the last {_describe_end(code)})"
             )
-        logger.warning(
-            "rollout worker %d died (exit status %d); another one takes over", number, code
-        )
+        had = np.flatnonzero((self.board.state == CLAIMED) & (self.board.worker == number)).tolist()
+        busy = f" in {', '.join(map(self._name_job, had))}" if had else ""
+        end = _describe_end(code)
+        logger.warning("rollout worker %d died%s (%s); another one takes over", number, busy, end)
         self._selector.unregister(dead.done)
         os.close(dead.done)
         os.close(dead.wake)
@@ -168,7 +193,8 @@ class PoolCollector:
         process = subprocess.Popen(
             [sys.executable, "-m", "litmus.rollouts.worker", str(wake_read), str(done_write)],
             stdin=subprocess.DEVNULL,
-            stdout=sys.stderr.fileno() if _has_descriptor(sys.stderr) else None,
+            # What an environment prints must not mix into results on standard output.
+            stdout=sys.stderr.fileno() if _has_descriptor(sys.stderr) else 2,
             # Not of the terminal's group: Ctrl-C is the trainer's to handle, from the first moment.
             process_group=0,
             pass_fds=(wake_read, done_write, self.board.descriptor),
@@ -190,7 +216,8 @@ class PoolCollector:
             "board": self.board.descriptor,
             "shape": asdict(self.shape),
         }
-        os.write(wake_write, (json.dumps(order) + "\n").encode())
+        with contextlib.suppress(BrokenPipeError):  # it died at once: `_listen` will notice
+            write_all(wake_write, (json.dumps(order) + "\n").encode())
         os.set_blocking(wake_write, False)  # a busy worker may leave many calls unread
         self._selector.register(done_read, selectors.EVENT_READ, number)
         return Worker(process, wake_write, done_read)
@@ -200,6 +227,18 @@ class PoolCollector:
             # Broken: it died, and `_listen` will replace it. Full: it has been called often enough.
             with contextlib.suppress(BrokenPipeError, BlockingIOError):
                 os.write(worker.wake, b"\n")
+
+
+def _describe_end(code: int) -> str:
+    """Of a process; a negative code is the signal that ended it."""
+    if code >= 0:
+        return f"with exit status {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hint = ": out of memory, perhaps" if name == "SIGKILL" else ""
+    return f"by {name}{hint}"
 
 
 def _has_descriptor(stream: object) -> bool:

@@ -2,24 +2,60 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from litmus.errors import BadInput, RunFailed
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.episode import run_request_episode
+from litmus.rollouts.failure import Patience, Tell, describe_failure, make_error, name_episode
 from litmus.tasks.base import Episode, Task
+
+logger = logging.getLogger("litmus")
+
+SECONDS_BETWEEN_LOOKS = 1.0
 
 
 class SerialCollector:
-    def __init__(self, setting: Setting, task: Task | None = None) -> None:
+    def __init__(
+        self, setting: Setting, task: Task | None = None, tell: Tell = logger.warning
+    ) -> None:
         self.setting = setting
         self.task = task or setting.task.build()
+        self.watch = EpisodeWatch(Patience(tell))
 
     def start(self, request: Request) -> SerialPending:
-        return SerialPending(self.task, self.setting, request)
+        return SerialPending(self.task, self.setting, request, self.watch)
 
     def close(self) -> None:
         self.task.close()
+
+
+@dataclass
+class EpisodeWatch:
+    """Looks from another thread at the episode that this one is busy with."""
+
+    patience: Patience
+    running: tuple[str, float] | None = None
+    """Its name, and when it began."""
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        stopped = threading.Event()
+        threading.Thread(target=self._look, args=(stopped,), daemon=True).start()
+        try:
+            yield
+        finally:
+            self.running = None
+            stopped.set()
+
+    def _look(self, stopped: threading.Event) -> None:
+        while not stopped.wait(SECONDS_BETWEEN_LOOKS):
+            if (running := self.running) is not None:
+                self.patience.look([(running[0], time.monotonic() - running[1])])
 
 
 @dataclass(frozen=True)
@@ -27,15 +63,16 @@ class SerialPending:
     task: Task
     setting: Setting
     request: Request
+    watch: EpisodeWatch
 
     def result(self) -> list[Episode]:
+        with self.watch.watching():
+            return [self._run(index) for index in self.request.indices]
+
+    def _run(self, index: int) -> Episode:
+        name = name_episode(self.request.stream, index)
+        self.watch.running = (name, time.monotonic())
         try:
-            return [
-                run_request_episode(self.task, self.setting, self.request, index)
-                for index in self.request.indices
-            ]
-        except BadInput:
-            raise
-        except Exception as error:
-            message = f"{type(error).__name__}: {' '.join(str(error).split())}"
-            raise RunFailed(f"an episode failed: {message}") from error
+            return run_request_episode(self.task, self.setting, self.request, index)
+        except (Exception, SystemExit) as error:
+            raise make_error(describe_failure(error, name)) from error

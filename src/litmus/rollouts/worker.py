@@ -11,12 +11,16 @@ import json
 import os
 import signal
 import sys
+import threading
+import time
 
 from litmus.policies.architecture import architecture_from_json
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.board import Board, BoardShape
 from litmus.rollouts.episode import run_request_episode
+from litmus.rollouts.failure import describe_failure, name_episode
+from litmus.rollouts.pipes import read_line, write_all
 from litmus.seeding import Stream
 from litmus.tasks.base import Task, TaskSpec
 
@@ -24,12 +28,18 @@ NICENESS = 10
 """Learning comes first where cores are short: the trainer's threads wait for each other, workers
 wait for no one."""
 
+SECONDS_BETWEEN_LOOKS = 1.0
+
 
 def main() -> None:
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the trainer's to handle
     wake, done = int(sys.argv[1]), int(sys.argv[2])
-    order = json.loads(_read_line(wake))
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    line = read_line(wake)
+    if not line.endswith(b"\n"):
+        return  # the pool is gone
+    order = json.loads(line)
     sys.path[:] = order["path"]
     try:
         setting = Setting(
@@ -43,9 +53,24 @@ def main() -> None:
     except BrokenPipeError:
         pass  # the pool is gone
     except BaseException as error:
-        message = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        os.write(done, (json.dumps({"error": message}) + "\n").encode())
+        if not isinstance(error, _Told):
+            _tell(done, error, "before the first one, in its worker")
         sys.exit(1)
+
+
+class _Told(Exception):
+    """The pool knows."""
+
+
+def _tell(done: int, error: BaseException, episode: str) -> None:
+    write_all(done, (json.dumps(describe_failure(error, episode)) + "\n").encode())
+
+
+def _end_with(trainer: int) -> None:
+    """An environment that hangs must not outlive its trainer."""
+    while os.getppid() == trainer:
+        time.sleep(SECONDS_BETWEEN_LOOKS)
+    os._exit(1)
 
 
 def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, done: int) -> None:
@@ -70,18 +95,13 @@ def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, don
             (),
             bool(board.antithetic[slot]),
         )
-        board.write_result(job, run_request_episode(task, setting, request, index))
+        try:
+            episode = run_request_episode(task, setting, request, index)
+        except BaseException as error:
+            _tell(done, error, name_episode(request.stream, index))
+            raise _Told from error
+        board.write_result(job, episode)
         finished = job
-
-
-def _read_line(descriptor: int) -> bytes:
-    line = b""
-    while not line.endswith(b"\n"):
-        piece = os.read(descriptor, 1)
-        if not piece:
-            sys.exit(0)
-        line += piece
-    return line
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ def make_task_spec(
     name: str,
     survival_bonus: SurvivalBonus = "auto",
     env_kwargs: Mapping[str, Any] | None = None,
+    max_episode_steps: int | None = None,
 ) -> TaskSpec:
     """Return how to build the task called `name`; raise BadInput where there is no such task.
 
@@ -36,6 +37,8 @@ def make_task_spec(
         survival_bonus == "auto" and body is not None and bool(body.survival_bonus_removed)
     )
     arguments = {"remove_survival_bonus": removed, "env_kwargs": options}
+    if max_episode_steps is not None:
+        arguments |= {"max_episode_steps": max_episode_steps}
     if is_own(name):
         arguments |= {"name": name}
         return TaskSpec("litmus.tasks.own:build_own_task", arguments, why_own_only_here(name))
@@ -46,14 +49,16 @@ def make_task_spec(
 
 def find_task(config: TrainConfig) -> TaskSpec:
     """The task of a run, with its options."""
-    return make_task_spec(config.task, config.survival_bonus, config.env_kwargs)
+    return make_task_spec(
+        config.task, config.survival_bonus, config.env_kwargs, config.max_episode_steps
+    )
 
 
 def _check_options(env_kwargs: Mapping[str, Any] | None) -> dict[str, Any]:
     """The options as they reach a worker: what JSON makes of them."""
     try:
         options = json.loads(json.dumps(dict(env_kwargs or {})))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise BadInput(
             f"{option('env_kwargs')} takes names with values that JSON can hold: {error}"
         ) from None

@@ -38,13 +38,15 @@ class ControlTask:
         environment: gymnasium.Env[Any, Any],
         name: str,
         remove_survival_bonus: bool = False,
+        max_episode_steps: int | None = None,
     ) -> None:
         self.environment, self.name = environment, name
+        self.max_episode_steps = max_episode_steps
         self.remove_survival_bonus = remove_survival_bonus
         self.state_shape = _read_state_shape(name, environment)
         self.actions: Actions = _read_actions(name, environment)
-        self._observations: NDArray[np.float64] = np.empty((1000, *self.state_shape))
-        self._lean_loop = _make_lean_loop(environment)
+        self._observations: NDArray[np.float64] = _make_room(name, self.state_shape)
+        self._lean_loop = _make_lean_loop(environment, max_episode_steps)
 
     def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
         if self._lean_loop is not None:
@@ -74,9 +76,12 @@ class ControlTask:
         step = environment.step
         observation = copy(environment.reset(seed=seed)[0])
         bonus, is_over = 0.0, False
+        taken, limit = 0, self.max_episode_steps
         while not is_over:
             action = act(observation)
             following, reward, terminated, truncated, info = step(action)
+            taken += 1
+            truncated = truncated or taken == limit
             following = copy(following)  # some environments write into the same array again
             if removes_bonus:
                 bonus = self._read_survival_bonus(info)
@@ -104,17 +109,28 @@ def make_control_task(
     remove_survival_bonus: bool = False,
     registration: str | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
+    max_episode_steps: int | None = None,
 ) -> ControlTask:
     """The task of an environment that Gymnasium knows by name."""
     environment = make_environment(environment_id, registration, env_kwargs)
     try:
-        return ControlTask(environment, environment_id, remove_survival_bonus)
+        return ControlTask(environment, environment_id, remove_survival_bonus, max_episode_steps)
     except (TypeError, ValueError) as error:  # an option that the environment took unread
         reason = " ".join(str(error).split())
         raise BadInput(f"task '{environment_id}' cannot be used: {reason}") from error
 
 
-def _make_lean_loop(environment: gymnasium.Env[Any, Any]) -> LeanLoop | None:
+def _make_room(name: str, state_shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """For the observations of an episode."""
+    try:
+        return np.empty((1000, *state_shape))
+    except (MemoryError, ValueError) as error:
+        raise BadInput(f"task '{name}' has observations that no memory holds: {error}") from error
+
+
+def _make_lean_loop(
+    environment: gymnasium.Env[Any, Any], max_episode_steps: int | None
+) -> LeanLoop | None:
     """A faster loop where the environment is one of those it knows exactly."""
     if not type(environment.unwrapped).__module__.startswith("gymnasium.envs.mujoco"):
         return None  # and MuJoCo is not imported
@@ -124,7 +140,7 @@ def _make_lean_loop(environment: gymnasium.Env[Any, Any]) -> LeanLoop | None:
         raise BadInput(f"MuJoCo cannot be used: {' '.join(str(error).split())}") from error
 
     facts = find_facts(environment)
-    return None if facts is None else LeanLoop(environment, facts)
+    return None if facts is None else LeanLoop(environment, facts, max_episode_steps)
 
 
 def _read_state_shape(name: str, environment: gymnasium.Env[Any, Any]) -> tuple[int, ...]:

@@ -81,6 +81,8 @@ def make_named(
         raise BadInput(
             f"task '{name}' needs the package '{error.name}', which is not installed"
         ) from error
+    except SystemExit as error:
+        raise BadInput(f"task '{name}' cannot be made: it calls sys.exit({error})") from error
     except Exception as error:
         wrong = re.search(r"unexpected keyword argument '(\w+)'", str(error))
         if isinstance(error, TypeError) and wrong and wrong[1] in options:
@@ -142,7 +144,7 @@ def import_named_module(name: str) -> tuple[ModuleType | None, str]:
         return importlib.import_module(module), rest
     except ModuleNotFoundError as error:
         raise BadInput(f"task '{name}': the module '{error.name}' is not installed") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"task '{name}': importing '{module}' failed: {_one_line(error)}") from error
 
 

@@ -27,9 +27,9 @@ from litmus.tasks.mujoco import BODIES, Body, PlanarLoop
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
 
-LONGEST = 100_000
-"""Steps of an episode that the loop makes room for."""
 VELOCITY_BOUND = 10.0
+MOST_STEPS = 100_000
+"""Of an episode that the loop makes room for."""
 VERSIONS = (4, 5)
 _KNOWN = {
     f"gymnasium.envs.mujoco.{body.loop.environment.format(version)}": (body, version)
@@ -68,7 +68,7 @@ def find_facts(environment: gymnasium.Env[Any, Any]) -> Facts | None:
     """None unless the environment is exactly one that the loop knows, as `make` wraps it."""
     if type(environment) is not TimeLimit or type(environment.env) is not OrderEnforcing:
         return None
-    if not 0 < (environment._max_episode_steps or 0) <= LONGEST:
+    if not 0 < (environment._max_episode_steps or 0) <= MOST_STEPS:
         return None
     bare: Any = environment.env.env
     kind = type(bare)
@@ -104,12 +104,18 @@ def _read_facts(bare: Any, body: Body, loop: PlanarLoop, version: int) -> Facts:
 class LeanLoop:
     """Runs episodes of one environment; its arrays are used again for each."""
 
-    def __init__(self, environment: gymnasium.Env[Any, Any], facts: Facts) -> None:
+    def __init__(
+        self,
+        environment: gymnasium.Env[Any, Any],
+        facts: Facts,
+        max_episode_steps: int | None = None,
+    ) -> None:
         assert isinstance(environment, TimeLimit)
         self.environment, self.facts = environment, facts
+        self.max_episode_steps = max_episode_steps
         bare: Any = environment.unwrapped
         self.bare = bare
-        self.limit = int(environment._max_episode_steps)
+        self.limit = min(int(environment._max_episode_steps), max_episode_steps or MOST_STEPS)
         data, kept = bare.data, bare.model.nq - facts.skipped
         self.observations: Floats = np.empty((self.limit, kept + bare.model.nv))
         # Views made once: slicing in each step would cost as much as copying.
@@ -136,7 +142,8 @@ class LeanLoop:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LeanLoop:
         """Around a copy of the environment; what points into the old one is made anew."""
-        return LeanLoop(copy.deepcopy(self.environment, memo), self.facts)
+        environment = copy.deepcopy(self.environment, memo)
+        return LeanLoop(environment, self.facts, self.max_episode_steps)
 
     def run_episode(self, policy: RolloutPolicy, seed: int, remove_survival_bonus: bool) -> Episode:
         self.environment.reset(seed=seed)

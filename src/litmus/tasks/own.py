@@ -32,7 +32,10 @@ def why_own_only_here(name: str) -> str:
 
 
 def build_own_task(
-    name: str, remove_survival_bonus: bool = False, env_kwargs: Mapping[str, Any] | None = None
+    name: str,
+    remove_survival_bonus: bool = False,
+    env_kwargs: Mapping[str, Any] | None = None,
+    max_episode_steps: int | None = None,
 ) -> Task:
     """Call the class or function with the options; what it makes is an environment or a task."""
     module, short = import_named_module(name)
@@ -41,7 +44,7 @@ def build_own_task(
         raise BadInput(f"task '{name}' is neither a class nor a function")
     made = make_named(name, found, env_kwargs or {}, found)
     if isinstance(made, gymnasium.Env):
-        return ControlTask(made, name, remove_survival_bonus)
+        return ControlTask(made, name, remove_survival_bonus, max_episode_steps)
     missing = [part for part in TASK if not hasattr(made, part)]
     if missing:
         raise BadInput(
@@ -49,4 +52,8 @@ def build_own_task(
         )
     if remove_survival_bonus:
         raise BadInput(f"task '{name}' is no environment: it has no survival bonus to remove")
+    if max_episode_steps is not None:
+        raise BadInput(
+            f"task '{name}' is no environment: --max-episode-steps cannot end its episodes"
+        )
     return cast(Task, made)

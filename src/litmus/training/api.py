@@ -211,7 +211,10 @@ def _check_setup(config: TrainConfig) -> None:
     from litmus.training.setup import choose_device, design_policy
 
     device = choose_device(config.device)
-    check_memory(config, design_policy(config, find_task(config)), device)
+    try:
+        check_memory(config, design_policy(config, find_task(config)), device)
+    except MemoryError as error:
+        raise BadInput(f"the run does not fit into memory: {one_line(error)}") from error
 
 
 def _work(run: Run, restored: Any, callback: Callback | None, quiet: bool) -> Run:

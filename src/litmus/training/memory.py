@@ -22,7 +22,7 @@ FLOAT, DOUBLE = 4, 8
 POLICY_COPIES = 12
 """Of θ: itself, Adam's two, gradients, four on the board, the plan, a checkpoint being written."""
 EVALUATOR_COPIES = 6
-BOARD_FIELDS = 9
+BOARD_FIELDS = 10
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _estimate_learning(
         "the evaluator (--probing-states, --evaluator-hidden)": EVALUATOR_COPIES
         * FLOAT
         * (weights + asked * states),
-        "the buffer (--buffer-size)": FLOAT * (policies * params + config.buffer_size),
+        "the buffer (--buffer-size × --hidden)": FLOAT * (policies * params + config.buffer_size),
         "a round's policies (--round-size)": 2 * FLOAT * config.round_size * params,
         "batches (--batch-size, --evaluator-updates, --round-size)": 3 * DOUBLE * drawn,
         "a batch's probing actions (--batch-size, --probing-states)": 2

@@ -68,6 +68,7 @@ class Trainer:
             # The round being learned from frees its places before the next but one is started.
             capacity=2 * config.episodes_at_once + 2 * config.evaluate_episodes,
             device=self.device.type,
+            tell=display.note,
         )
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self.collector.close)
@@ -124,10 +125,9 @@ class Trainer:
         """Train until the steps are reached; raises Interrupted on Ctrl-C, resumable."""
         raised: BaseException | None = None
         try:
-            with (
-                self._interrupt.catching(self.display.note),
-                torch_threads(self.device, self.cores),
-            ):
+            go_on = f"; go on with: {command('resume', self.run.path)}"
+            catching = self._interrupt.catching(self.display.note, go_on)
+            with catching, torch_threads(self.device, self.cores):
                 if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
                     self._save()
