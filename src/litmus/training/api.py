@@ -15,6 +15,7 @@ from litmus.runs.directory import create_run, lock_run
 from litmus.runs.run import Run
 from litmus.tasks import find_task
 from litmus.training.callbacks import Callback
+from litmus.training.interrupts import InterruptFlag
 from litmus.training.keywords import (
     ArsKeywords,
     PssvfKeywords,
@@ -139,8 +140,9 @@ def train(
 
     check_tensorboard(settings)
     _check_setup(settings)
-    with create_run(path, settings) as run:
-        return _work(Run(run.path), None, callback, quiet)
+    interrupt = InterruptFlag(f"; go on with: litmus resume {path}")
+    with interrupt.catching(), create_run(path, settings) as run:
+        return _work(Run(run.path), None, callback, quiet, interrupt)
 
 
 show_keywords(train, {name: one.default for name, one in find_options("pssvf", {}).items()})
@@ -177,7 +179,8 @@ def resume(
     """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be."""
     from litmus.runs.restore import restore
 
-    with lock_run(Run(path)):
+    interrupt = InterruptFlag(f"; go on with: litmus resume {path}")
+    with interrupt.catching(), lock_run(Run(path)):
         run = Run(path)
         config = _change_config(run, steps, workers)
         _check_setup(config)
@@ -185,7 +188,7 @@ def resume(
         run.make_folders()
         if config != run.config:
             write_json(run.config_path, config.to_dict())
-        return _work(Run(path), restored, callback, quiet)
+        return _work(Run(path), restored, callback, quiet, interrupt)
 
 
 def _change_config(run: Run, steps: float | None, workers: float | None) -> TrainConfig:
@@ -217,7 +220,9 @@ def _check_setup(config: TrainConfig) -> None:
         raise BadInput(f"the run does not fit into memory: {one_line(error)}") from error
 
 
-def _work(run: Run, restored: Any, callback: Callback | None, quiet: bool) -> Run:
+def _work(
+    run: Run, restored: Any, callback: Callback | None, quiet: bool, interrupt: InterruptFlag
+) -> Run:
     from litmus.training.display import SilentDisplay, make_display
     from litmus.training.memory import is_out_of_memory
     from litmus.training.trainer import Trainer
@@ -226,8 +231,9 @@ def _work(run: Run, restored: Any, callback: Callback | None, quiet: bool) -> Ru
     done = restored.state.counters.steps if restored else 0
     title = f"{config.algorithm} {config.task}"
     display = SilentDisplay() if quiet else make_display(title, config.steps, done)
+    interrupt.tell = display.note
     try:
-        trainer = Trainer(run, display, restored, callback)
+        trainer = Trainer(run, display, restored, callback, interrupt)
     except BaseException as error:
         display.close()
         if is_out_of_memory(error):

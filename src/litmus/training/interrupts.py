@@ -33,14 +33,19 @@ class Interrupted(KeyboardInterrupt):
 
 
 class InterruptFlag:
-    """Set by the first signal while `catching`; a program's main thread alone gets signals."""
+    """Set by the first signal while `catching`; a program's main thread alone gets signals.
 
-    def __init__(self) -> None:
-        self.is_set = False
+    Caught from before a run is written to its end: a signal that is raised as an exception, while
+    libraries are imported or objects taken apart, can be lost in there.
+    """
+
+    def __init__(self, go_on: str = "") -> None:
+        """`go_on`: how to, for the last words of a process that has to be ended."""
+        self.is_set, self.go_on = False, go_on
+        self.tell: Tell = lambda text: None
 
     @contextlib.contextmanager
-    def catching(self, tell: Tell, go_on: str = "") -> Iterator[None]:
-        """`go_on`: how to, for the last words of a process that has to be ended."""
+    def catching(self) -> Iterator[None]:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -50,12 +55,12 @@ class InterruptFlag:
                 raise Interrupted
             self.is_set = True
             if number == signal.SIGTERM:
-                tell(f"stopping after this round, or in {SECONDS_FOR_THE_ROUND:.0f} s")
+                self.tell(f"stopping after this round, or in {SECONDS_FOR_THE_ROUND:.0f} s")
             else:
-                tell("stopping after this round (a second Ctrl-C stops at once)")
+                self.tell("stopping after this round (a second Ctrl-C stops at once)")
 
-        last_words = f"stopped: what was running did not come back{go_on}"
-        with _LastResort(lambda: tell(last_words)):
+        last_words = f"stopped: what was running did not come back{self.go_on}"
+        with _LastResort(lambda: self.tell(last_words)):
             previous = {s: signal.signal(s, interrupt) for s in (signal.SIGINT, signal.SIGTERM)}
             try:
                 yield

@@ -48,8 +48,10 @@ class Trainer:
         display: Display,
         restored: Restored | None = None,
         callback: Callback | None = None,
+        interrupt: InterruptFlag | None = None,
     ) -> None:
         self.run, self.config, self.display = run, run.config, display
+        self._interrupt = interrupt or InterruptFlag()
         self.teller = Teller(callback, run.path)
         config, spec = self.config, find_task(self.config)
         self.counters, self.cores = Counters(), count_cores()
@@ -105,7 +107,6 @@ class Trainer:
         self.tensorboard = make_tensorboard(run, self.config, self.counters.steps)
         self._started = time.monotonic() - self.counters.wall_s
         self._checkpointed = time.monotonic()
-        self._interrupt = InterruptFlag()
         run.add_provenance(describe_process())
 
     def _compare_kernels(self) -> None:
@@ -125,13 +126,13 @@ class Trainer:
         """Train until the steps are reached; raises Interrupted on Ctrl-C, resumable."""
         raised: BaseException | None = None
         try:
-            go_on = f"; go on with: {command('resume', self.run.path)}"
-            catching = self._interrupt.catching(self.display.note, go_on)
-            with catching, torch_threads(self.device, self.cores):
+            with torch_threads(self.device, self.cores):
                 if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
                     self._save()
                     self._start_evaluation_if_due()
+                if self._interrupt.is_set:
+                    raise Interrupted
                 while self.counters.steps < self.config.steps:
                     self._iterate()
                 self._finish()
