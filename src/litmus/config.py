@@ -63,6 +63,7 @@ class TrainConfig:
     max_episode_steps: int | None = between(1, 10**9, None)
     """End every episode after so many steps (default: only when the environment ends it)."""
     seed: int = between(0, 2**32 - 1, 0)
+    """Seed of all random numbers of the run."""
     steps: int = between(1, MOST_STEPS, 3_000_000)
     """Environment steps to train for; the run ends with the round that reaches them."""
     workers: int | None = between(0, MOST_WORKERS, None)

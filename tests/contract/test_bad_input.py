@@ -80,7 +80,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--episodes", "0"], "--episodes must be at least 1"),
+        (["--episodes", "0"], "--episodes must be between 1 and"),
         (["--episodes", "x"], "--episodes takes a number"),
         (["--workers", "-1"], "--workers must be at least 0"),
         (["--seed", "-1"], "--seed must be between"),

@@ -202,9 +202,9 @@ def test_a_checkpoint_of_nonsense_is_passed_over_with_a_warning(
 LOADED: list[Callable[[dict[str, Any]], Any]] = [
     lambda tree: tree["algorithm"].update(theta=torch.zeros(())),
     lambda tree: tree["algorithm"].update(theta=3.0),
-    lambda tree: tree["algorithm"]["theta_optimizer"]["0"].update(exp_avg=torch.zeros(1)),
-    lambda tree: tree["algorithm"]["theta_optimizer"]["0"].pop("exp_avg_sq"),
-    lambda tree: tree["algorithm"]["evaluator_optimizer"].update({"99": {}}),
+    lambda tree: tree["algorithm"]["theta_optimizer"]["state"]["0"].update(exp_avg=torch.zeros(1)),
+    lambda tree: tree["algorithm"]["theta_optimizer"]["state"]["0"].pop("exp_avg_sq"),
+    lambda tree: tree["algorithm"]["evaluator_optimizer"]["state"].update({"99": {}}),
     lambda tree: tree["algorithm"].update(steps="many"),
     lambda tree: tree["algorithm"]["plan"].update(flat_params=torch.zeros(1)),
     lambda tree: tree["algorithm"].pop("plan"),

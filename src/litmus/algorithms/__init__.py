@@ -27,7 +27,7 @@ ALGORITHMS = Registry(
         ),
         "ars": Entry(
             "litmus.algorithms.ars:Ars",
-            "augmented random search, the paper's baseline; learns no evaluator",
+            "augmented random search: the paper's baseline, no evaluator",
             ArsConfig,
         ),
     },

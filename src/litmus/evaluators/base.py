@@ -54,7 +54,7 @@ class Evaluator(nn.Module):
 
     def __init__(self, state_shape: Sequence[int]) -> None:
         super().__init__()
-        self.probing_states = None
+        self.register_buffer("probing_states", None)  # where the evaluator asks in no state
         self.state_shape = tuple(state_shape)
         self.register_buffer("mean", torch.zeros(self.state_shape, dtype=torch.float64))
         self.register_buffer("std", torch.ones(self.state_shape, dtype=torch.float64))

@@ -19,6 +19,7 @@ class SharedKeywords(TypedDict, total=False):
 
     task: str
     env_kwargs: Mapping[str, Any]
+    max_episode_steps: Whole | None
     seed: Whole
     steps: Whole
     workers: Whole | None

@@ -118,5 +118,5 @@ def test_it_climbs() -> None:
 
 
 def test_more_top_directions_than_directions_are_bad_input() -> None:
-    with pytest.raises(BadInput, match="--top-directions must be at most --directions, 8, not 9"):
+    with pytest.raises(BadInput, match="top_directions must be at most directions, 8, not 9"):
         read_config("ars", {"task": "any", "top_directions": 9})
