@@ -95,12 +95,15 @@ def test_an_episode_depends_on_its_index_and_not_on_its_company() -> None:
     collector.close()
 
 
-def test_more_episodes_than_the_pool_has_room_for_are_refused() -> None:
+def test_more_episodes_than_the_pool_has_room_for_are_run_in_turns() -> None:
     setting = make_setting()
-    pool = PoolCollector(setting, workers=1, capacity=3)
+    pool, serial = PoolCollector(setting, workers=2, capacity=3), SerialCollector(setting)
+    request = make_request(setting, range(5, 13))
     try:
-        with pytest.raises(RuntimeError, match="do not fit"):
-            pool.start(make_request(setting, range(4)))
+        pending = pool.start(request)
+        with pytest.raises(RuntimeError, match="all taken"):
+            pool.start(request)
+        assert describe(pending.result()) == describe(serial.start(request).result())
     finally:
         pool.close()
 

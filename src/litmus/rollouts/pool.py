@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -61,9 +61,15 @@ class PoolPending:
     pool: PoolCollector
     slot: int
     jobs: Sequence[int]
+    rest: Request | None = None
+    """Episodes that there was no room for: they are run after these."""
 
     def result(self) -> list[Episode]:
-        return self.pool.finish(self)
+        episodes, pending = self.pool.finish(self), self
+        while pending.rest is not None:
+            pending = self.pool.start(pending.rest)
+            episodes += self.pool.finish(pending)
+        return episodes
 
 
 class PoolCollector:
@@ -90,9 +96,9 @@ class PoolCollector:
     def start(self, request: Request) -> PoolPending:
         board = self.board
         free = np.flatnonzero(board.state == FREE)
-        count = len(request.indices)
-        if count > len(free) or not self._free_slots:
-            raise RuntimeError(f"{count} episodes do not fit a pool of {self.shape.jobs}")
+        indices, later = request.indices[: len(free)], request.indices[len(free) :]
+        if not len(free) or not self._free_slots:
+            raise RuntimeError(f"the pool's places for {self.shape.jobs} episodes are all taken")
         slot = self._free_slots.pop()
         board.params[slot] = request.flat_params
         board.mean[slot] = request.normalizer.mean
@@ -100,15 +106,15 @@ class PoolCollector:
         board.noise[slot] = request.noise
         board.antithetic[slot] = request.antithetic
         board.stream[slot] = int(request.stream)
-        jobs = [int(job) for job in free[:count]]
+        jobs = [int(job) for job in free[: len(indices)]]
         with board.lock():
-            for job, index in zip(jobs, request.indices, strict=True):
+            for job, index in zip(jobs, indices, strict=True):
                 board.slot[job], board.index[job] = slot, index
                 board.ticket[job] = self._ticket
                 board.state[job] = QUEUED
                 self._ticket += 1
         self._wake_all()
-        return PoolPending(self, slot, jobs)
+        return PoolPending(self, slot, jobs, replace(request, indices=later) if later else None)
 
     def finish(self, pending: PoolPending) -> list[Episode]:
         board, jobs = self.board, list(pending.jobs)
