@@ -95,7 +95,8 @@ def find_subject(
     bonus = run.config.survival_bonus if run is not None else "auto"
     own_kwargs = run.config.env_kwargs if run is not None and task is None else {}
     name = task if task is not None else run.config.task if run is not None else ""
-    spec = make_task_spec(name, bonus, own_kwargs if env_kwargs is None else env_kwargs)
+    limit = run.config.max_episode_steps if run is not None else None
+    spec = make_task_spec(name, bonus, own_kwargs if env_kwargs is None else env_kwargs, limit)
     subject = Subject(run.policy if run is not None else _as_policy(policy), spec, name, run)
     if run is None or task is not None or env_kwargs is not None:
         _check_fit(subject)
