@@ -60,8 +60,9 @@ def forget_newer(checkpoint: Path) -> None:
 
 
 def list_checkpoints(directory: Path) -> list[Path]:
-    """Checkpoint files, newest first."""
-    return sorted(directory.glob("round-*.safetensors"), reverse=True)
+    """Checkpoint files, newest first; one that left only its checksum behind is among them."""
+    found = [*directory.glob("round-*.safetensors"), *directory.glob("round-*.sha256")]
+    return sorted({path.with_suffix(".safetensors") for path in found}, reverse=True)
 
 
 def read_checkpoint(path: Path) -> Checkpoint:

@@ -1,0 +1,186 @@
+"""Cases in processes that may crash, each under a watchdog; what came of them is counted."""
+
+from __future__ import annotations
+
+import collections
+import json
+import logging
+import os
+import random
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from fuzz.looks import LOOKS, Enough, Refused
+from fuzz.mutations import mutate
+from fuzz.runs import KINDS
+from litmus.errors import BadInput, RunFailed
+
+SECONDS_PER_CASE = 60
+CASES_PER_PROCESS = 200
+
+HARMLESS, NAMED, FALLBACK, FORGED, WRONG = "harmless", "named", "fallback", "forged", "WRONG"
+"""Nothing changed · one line · told in a warning · a change that only its author can know · no."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    number: int
+    kind: str
+    what: str
+    why: str = ""
+
+
+class Hang(BaseException):
+    """The watchdog's."""
+
+
+Case = Callable[[int], Outcome]
+
+
+@dataclass(frozen=True)
+class FileCases:
+    """Damaged copies of runs, looked at in some way."""
+
+    seed: int
+    runs: dict[str, Path]
+    expected: dict[tuple[str, str], Any]
+    folder: Path
+
+    @staticmethod
+    def prepare(seed: int, runs: dict[str, Path], folder: Path) -> FileCases:
+        expected = {}
+        for kind in KINDS:
+            for look in list_looks(kind):
+                copy = shutil.copytree(runs[kind], folder / f"whole-{kind}")
+                with Listening() as warnings:
+                    expected[kind, look] = LOOKS[look](Path(copy))
+                assert warnings.said == [], f"{look} of {kind}: {warnings.said}"
+                shutil.rmtree(copy)
+        return FileCases(seed, runs, expected, folder)
+
+    def __call__(self, number: int) -> Outcome:
+        chance = random.Random(f"{self.seed} {number}")
+        kind = chance.choice(KINDS)
+        look = chance.choice(list_looks(kind))
+        run = Path(shutil.copytree(self.runs[kind], self.folder / f"case-{number}"))
+        try:
+            done = [mutate(run, chance) for _ in range(chance.choice((1, 1, 1, 2, 3)))]
+            what = f"{look} of {kind} after {'; '.join(name for name, _ in done)}"
+            is_forged = any(forged for _, forged in done)
+            outcome, why = self._classify(kind, look, run, is_forged)
+            return Outcome(number, outcome, what, why)
+        finally:
+            shutil.rmtree(run, ignore_errors=True)
+
+    def _classify(self, kind: str, look: str, run: Path, is_forged: bool) -> tuple[str, str]:
+        with Listening() as warnings:
+            try:
+                found = LOOKS[look](run)
+            except (BadInput, RunFailed, Refused) as error:
+                return (NAMED, "") if "\n" not in str(error) else (WRONG, f"lines: {error}")
+            except Enough:
+                return (FORGED, "") if is_forged else (WRONG, "it goes on and on")
+        if warnings.said:
+            return FALLBACK, ""
+        if found == self.expected[kind, look]:
+            return HARMLESS, ""
+        return (FORGED, "") if is_forged else (WRONG, "another result, and not a word")
+
+
+def list_looks(kind: str) -> list[str]:
+    return [
+        look
+        for look in LOOKS
+        if kind != "unfinished" or look not in ("Policy.load", "load_evaluator")
+    ]
+
+
+class Listening(logging.Handler):
+    """Whether litmus warned."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+    def __enter__(self) -> Listening:
+        logger = logging.getLogger("litmus")
+        self._propagated, logger.propagate = logger.propagate, False
+        logger.addHandler(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        logger = logging.getLogger("litmus")
+        logger.removeHandler(self)
+        logger.propagate = self._propagated
+
+
+def run_case(case: Case, number: int) -> Outcome:
+    """With the watchdog; whatever else it raises is wrong."""
+
+    def bark(*_: object) -> None:
+        raise Hang
+
+    before = signal.signal(signal.SIGALRM, bark)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS_PER_CASE)
+    try:
+        return case(number)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        return Outcome(number, WRONG, f"case {number}", "".join(traceback.format_exception(error)))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def run_cases(case: Case, numbers: Sequence[int], processes: int = 2) -> Iterator[Outcome]:
+    """In processes that are forked for some hundred cases each: one that crashes is a case too."""
+    waiting = [
+        list(numbers[i : i + CASES_PER_PROCESS]) for i in range(0, len(numbers), CASES_PER_PROCESS)
+    ]
+    running: list[tuple[int, int, list[int]]] = []
+    while waiting or running:
+        while waiting and len(running) < processes:
+            running.append(_fork(case, waiting.pop(0)))
+        pid, reader, batch = running.pop(0)
+        with os.fdopen(reader) as results:
+            done = [Outcome(**json.loads(line)) for line in results]
+        yield from done
+        _, status = os.waitpid(pid, 0)
+        left = batch[len(done) :]
+        if left:
+            yield Outcome(left[0], WRONG, f"case {left[0]}", f"the process died: status {status}")
+            waiting.insert(0, left[1:]) if left[1:] else None
+
+
+def _fork(case: Case, batch: list[int]) -> tuple[int, int, list[int]]:
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid:
+        os.close(writer)
+        return pid, reader, batch
+    os.close(reader)
+    try:
+        with os.fdopen(writer, "w") as results:
+            for number in batch:
+                results.write(json.dumps(asdict(run_case(case, number))) + "\n")
+                results.flush()
+    finally:
+        os._exit(0)
+
+
+def summarise(outcomes: Sequence[Outcome]) -> str:
+    counts = collections.Counter(one.kind for one in outcomes)
+    return ", ".join(
+        f"{counts[kind]} {kind}" for kind in (HARMLESS, NAMED, FALLBACK, FORGED, WRONG)
+    )
