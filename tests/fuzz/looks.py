@@ -60,7 +60,7 @@ def look_at_evaluator(run: Path) -> Any:
 
 def look_by_evaluating(run: Path) -> Any:
     shown = command("evaluate", run, "--episodes", "2", "--workers", "0", "--json")
-    return {name: value for name, value in json.loads(shown).items() if name != "run"}
+    return {name: value for name, value in json.loads(shown).items() if name != "path"}
 
 
 def look_by_resuming(run: Path) -> Any:
