@@ -22,6 +22,7 @@ from litmus.presets import PRESETS, Preset
 from litmus.registry import Entry
 from litmus.streams import stdout_for_results
 
+MOST_TEXT = 1000
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 DESCRIPTION = """\
@@ -44,12 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run(options)
         sys.stdout.flush()  # here, where a closed pipe is no error
     except BadInput as error:
-        print(f"litmus: {error.for_shell}", file=sys.stderr)
+        print(f"litmus: {_in_one_line(error)}", file=sys.stderr)
         return BAD_INPUT
     except RunFailed as error:
         if error.traceback:  # of the user's own code
             print(error.traceback, file=sys.stderr)
-        print(f"litmus: {error.for_shell}", file=sys.stderr)
+        print(f"litmus: {_in_one_line(error)}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -124,7 +125,10 @@ def _find_choices(words: Sequence[str]) -> dict[str, Any]:
     names = OneLineParser(add_help=False, exit_on_error=False)
     for choice in ("config", *CHOICES):
         names.add_argument(spell_option(choice))
-    given = vars(names.parse_known_args(words)[0])
+    try:
+        given = vars(names.parse_known_args(words)[0])
+    except argparse.ArgumentError as error:  # an option without its value
+        raise BadInput(str(error)) from error
     path = given.pop("config")
     from_file = {} if path is None else read_json(Path(path))
     chosen = {name: given[name] or from_file.get(name) for name in CHOICES}
@@ -383,6 +387,12 @@ class _offering_resume:  # noqa: N801 - reads as a statement
             and (self.path / "config.json").exists()  # else it was stopped before it began
         ):
             print(f"interrupted; go on with: litmus resume {self.path}", file=sys.stderr)
+
+
+def _in_one_line(error: BadInput | RunFailed) -> str:
+    """Whatever the user typed is repeated in it: line breaks and pages of text, too."""
+    text = " ".join(error.for_shell.split())
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]} …"
 
 
 def _print_result(run: Any) -> None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import collections
-import json
 import logging
-import os
 import random
 import shutil
 import signal
-import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +19,6 @@ from fuzz.runs import KINDS
 from litmus.errors import BadInput, RunFailed
 
 SECONDS_PER_CASE = 60
-CASES_PER_PROCESS = 200
 
 HARMLESS, NAMED, FALLBACK, FORGED, WRONG = "harmless", "named", "fallback", "forged", "WRONG"
 """Nothing changed · one line · told in a warning · a change that only its author can know · no."""
@@ -49,17 +45,18 @@ class FileCases:
 
     seed: int
     runs: dict[str, Path]
-    expected: dict[tuple[str, str], Any]
+    expected: dict[str, Any]
     folder: Path
 
     @staticmethod
     def prepare(seed: int, runs: dict[str, Path], folder: Path) -> FileCases:
-        expected = {}
+        """Look at the whole runs first."""
+        expected: dict[str, Any] = {}
         for kind in KINDS:
             for look in list_looks(kind):
                 copy = shutil.copytree(runs[kind], folder / f"whole-{kind}")
                 with Listening() as warnings:
-                    expected[kind, look] = LOOKS[look](Path(copy))
+                    expected[f"{kind} {look}"] = LOOKS[look](Path(copy))
                 assert warnings.said == [], f"{look} of {kind}: {warnings.said}"
                 shutil.rmtree(copy)
         return FileCases(seed, runs, expected, folder)
@@ -88,7 +85,7 @@ class FileCases:
                 return (FORGED, "") if is_forged else (WRONG, "it goes on and on")
         if warnings.said:
             return FALLBACK, ""
-        if found == self.expected[kind, look]:
+        if found == self.expected[f"{kind} {look}"]:
             return HARMLESS, ""
         return (FORGED, "") if is_forged else (WRONG, "another result, and not a word")
 
@@ -140,43 +137,6 @@ def run_case(case: Case, number: int) -> Outcome:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def run_cases(case: Case, numbers: Sequence[int], processes: int = 2) -> Iterator[Outcome]:
-    """In processes that are forked for some hundred cases each: one that crashes is a case too."""
-    waiting = [
-        list(numbers[i : i + CASES_PER_PROCESS]) for i in range(0, len(numbers), CASES_PER_PROCESS)
-    ]
-    running: list[tuple[int, int, list[int]]] = []
-    while waiting or running:
-        while waiting and len(running) < processes:
-            running.append(_fork(case, waiting.pop(0)))
-        pid, reader, batch = running.pop(0)
-        with os.fdopen(reader) as results:
-            done = [Outcome(**json.loads(line)) for line in results]
-        yield from done
-        _, status = os.waitpid(pid, 0)
-        left = batch[len(done) :]
-        if left:
-            yield Outcome(left[0], WRONG, f"case {left[0]}", f"the process died: status {status}")
-            waiting.insert(0, left[1:]) if left[1:] else None
-
-
-def _fork(case: Case, batch: list[int]) -> tuple[int, int, list[int]]:
-    reader, writer = os.pipe()
-    sys.stdout.flush()
-    pid = os.fork()
-    if pid:
-        os.close(writer)
-        return pid, reader, batch
-    os.close(reader)
-    try:
-        with os.fdopen(writer, "w") as results:
-            for number in batch:
-                results.write(json.dumps(asdict(run_case(case, number))) + "\n")
-                results.flush()
-    finally:
-        os._exit(0)
 
 
 def summarise(outcomes: Sequence[Outcome]) -> str:

@@ -69,9 +69,6 @@ NAMES = [
 OBJECTS = [
     *("", "{", "{}", "[]", "null", "3", "'{}'", '{"a"}', '{"a": NaN}', '{"a": 1e999}', '{"": 1}'),
     *(
-        '{"length": "x"}',
-        '{"length": -1}',
-        '{"length": 1e30}',
         '{"self": 1}',
         '{"x y": 1}',
         "[" * 99999,
@@ -245,5 +242,5 @@ def classify_line(line: list[str]) -> tuple[str, str]:
     lines = [one for one in err.getvalue().splitlines() if not one.startswith("WARNING: ")]
     is_one_line = len(lines) == 1 and lines[0].startswith("litmus: ")
     if (code == 2 and is_one_line) or (code == 1 and lines and lines[-1].startswith("litmus: ")):
-        return NAMED, lines[-1]
+        return NAMED, f"exit code {code}: {lines[-1]}"
     return WRONG, f"exit code {code}: {err.getvalue()[-2000:]}"
