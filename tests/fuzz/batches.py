@@ -18,6 +18,7 @@ from pathlib import Path
 from fuzz.cases import SECONDS_PER_CASE, WRONG, Case, FileCases, Outcome, run_case
 from fuzz.command_lines import CommandLines
 from fuzz.runs import KINDS
+from litmus.rollouts.machine import count_cores
 
 CASES_PER_PROCESS = 200
 
@@ -43,7 +44,7 @@ class Plan:
 def run_cases(plan: Plan, count: int, processes: int | None = None) -> Iterator[Outcome]:
     starts = range(0, count, CASES_PER_PROCESS)
     batches = [range(start, min(count, start + CASES_PER_PROCESS)) for start in starts]
-    with ThreadPoolExecutor(processes) as pool:
+    with ThreadPoolExecutor(processes or count_cores()) as pool:
         for outcomes in pool.map(lambda batch: list(run_batch(plan, batch)), batches):
             yield from outcomes
 
