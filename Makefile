@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 DEMO := demo
 
-.PHONY: setup demo test check search bench clean
+.PHONY: setup demo test check search fuzz bench clean
 
 setup: $(VENV)/.installed
 
@@ -38,6 +38,10 @@ check: setup
 # Property tests with thousands of random examples instead of the same hundred.
 search: setup
 	$(BIN)/pytest -m hypothesis --hypothesis-profile=search
+
+# Ten thousand damaged runs and five hundred malformed command lines: not one may go wrong.
+fuzz: setup
+	cd tests && PYTHONPATH=. ../$(BIN)/python -m fuzz
 
 bench: setup
 	$(BIN)/python -m benchmarks

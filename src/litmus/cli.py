@@ -315,10 +315,12 @@ def run_report(options: argparse.Namespace) -> None:
     from litmus.analysis.records import read_showable
 
     read_showable(options.paths)  # a wrong path is told before torch is imported
-    from litmus.reports.report import build_report, check_out, choose_out
+    from litmus.reports.report import build_report, check_folder, check_out, choose_out
 
     out = options.out or choose_out(options.paths)
     check_out(out)
+    if options.figures:
+        check_folder(options.figures)
     with stdout_for_results():
         report = build_report(options.paths)
     print(f"report   {report.write(out)}")

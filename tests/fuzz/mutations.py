@@ -119,7 +119,7 @@ def _remove_folder(path: Path, chance: random.Random) -> None:
 def _edit_json_carelessly(path: Path, chance: random.Random) -> None:
     try:
         data = json.loads(path.read_text())
-    except ValueError:
+    except (ValueError, RecursionError):
         path.write_bytes(b"")
         return
     if isinstance(data, dict):
@@ -177,7 +177,7 @@ def _forge_json(run: Path, chance: random.Random) -> str:
     try:
         data = json.loads(path.read_text())
         data.pop(CHECKSUM, None)
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return "nothing"
     change_something(data, chance)
     write_json(path, data)
@@ -194,7 +194,7 @@ def _forge_line(run: Path, chance: random.Random) -> str:
         number = chance.randrange(len(lines))
         line = json.loads(lines[number])
         line.pop(field, None)
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return "nothing"
     change_something(line, chance)
     lines[number] = json.dumps({**line, field: checksum_line(line)})

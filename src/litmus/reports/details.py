@@ -29,7 +29,7 @@ from litmus.analysis.knowledge import (
 from litmus.analysis.records import RunRecord
 from litmus.analysis.statistics import Floats
 from litmus.analysis.stopping import IsStopped, Stopped, never
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import BadInput
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
@@ -270,7 +270,9 @@ class DetailsInProgress:
             return make()
         except NoSingleSteps:
             raise
-        except (BadInput, RunFailed, OSError, ValueError, KeyError, RuntimeError) as error:
+        except Stopped:
+            raise
+        except Exception as error:  # of a damaged run, or of the user's own task or evaluator
             message = " ".join(str(error).split()) or type(error).__name__
             self.details.notes.append(f"{what} cannot be shown: {message}")
             return None

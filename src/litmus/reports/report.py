@@ -133,6 +133,15 @@ def check_out(path: Path | str) -> None:
         raise BadInput(f"cannot write {path}: {error}") from error
 
 
+def check_folder(path: Path | str) -> None:
+    """Make a folder for figures; BadInput where that cannot be, before the work of drawing them."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"cannot write to {path}: {reason}") from error
+
+
 def choose_out(paths: Sequence[Path | str]) -> Path:
     """Where the page goes when nobody says: into the run, or beside several of them."""
     first = Path(paths[0])
