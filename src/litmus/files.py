@@ -191,7 +191,7 @@ def load_module(
     if hashlib.sha256(data).hexdigest() != description.get(TENSORS_CHECKSUM):
         raise BadInput(f"{path} is damaged: its checksum does not match")
     try:
-        return _fill(build, description, load(data))
+        return fill_module(build, description, load(data))
     except BadInput:
         raise
     except safetensors.SafetensorError as error:
@@ -214,7 +214,7 @@ def _read_description(json_path: Path, path: Path, what: str, version: int) -> d
     return check_own_json(json_path, description)
 
 
-def _fill(
+def fill_module(
     build: Callable[[Any, Mapping[str, Tensor]], Module],
     description: dict[str, Any],
     tensors: dict[str, Tensor],

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from litmus.algorithms.saved import build, save
 from litmus.evaluators.base import Evaluator, build_evaluator, describe_evaluator
+from litmus.files import fill_module
 from litmus.policies.architecture import (
     Architecture,
     architecture_from_json,
@@ -57,8 +58,10 @@ class PolicyState:
         return architecture_from_json(self.architecture)
 
     def build(self) -> Policy:
-        flat_params = torch.from_numpy(self.flat_params)
-        return Policy(self.build_architecture(), flat_params, self.normalizer)
+        architecture, flat_params = self.build_architecture(), torch.from_numpy(self.flat_params)
+        if architecture.num_params != len(flat_params):
+            raise ValueError(f"{architecture.num_params} parameters, not {len(flat_params)}")
+        return Policy(architecture, flat_params, self.normalizer)
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,9 @@ class EvaluatorState:
         return EvaluatorState(describe_evaluator(evaluator), dict(evaluator.state_dict()))
 
     def build(self) -> Evaluator:
-        evaluator = build_evaluator(self.description)
-        evaluator.load_state_dict(self.tensors)
-        return evaluator
+        return fill_module(
+            lambda described, _: build_evaluator(described), self.description, self.tensors
+        )
 
 
 @dataclass(frozen=True)
