@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import selectors
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from fuzz.command_lines import CommandLines
 from fuzz.runs import KINDS
 
 CASES_PER_PROCESS = 200
+MOST_BYTES = 16 * 2**30
+"""Of addresses: a case that wants more fails, and the machine goes on."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ def _run_in_process(plan: Plan, batch: range) -> Iterator[Outcome]:
 
 def main() -> None:
     kind, seed, folder, start, stop = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     results = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed
     place = Path(folder) / f"batch-{start}"

@@ -29,7 +29,7 @@ from litmus.analysis.knowledge import (
 from litmus.analysis.records import RunRecord
 from litmus.analysis.statistics import Floats
 from litmus.analysis.stopping import IsStopped, Stopped, never
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import BadInput
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.policy import Policy
@@ -206,7 +206,9 @@ class DetailsInProgress:
             raise Stopped
         try:
             return make()
-        except (BadInput, RunFailed, OSError, ValueError, KeyError, RuntimeError) as error:
+        except Stopped:
+            raise
+        except (Exception, SystemExit) as error:  # the task's own code may do what it likes
             message = " ".join(str(error).split()) or type(error).__name__
             self.details.notes.append(f"{what} cannot be shown: {message}")
             return None
