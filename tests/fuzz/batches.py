@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import selectors
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from fuzz.runs import KINDS
 from litmus.rollouts.machine import count_cores
 
 CASES_PER_PROCESS = 200
+MOST_BYTES = 16 * 2**30
+"""Of addresses: a case that wants more fails, and the machine goes on."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def _run_in_process(plan: Plan, batch: range) -> Iterator[Outcome]:
 
 def main() -> None:
     kind, seed, folder, start, stop = sys.argv[1:]
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     results = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever else is printed
     place = Path(folder) / f"batch-{start}"

@@ -33,7 +33,9 @@ class Odd(Exception):
 
 
 def digest(data: Any) -> str:
-    return hashlib.sha256(repr(data).encode()).hexdigest()
+    """Of nested lists and objects; the order of keys does not count."""
+    text = json.dumps(data, sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def digest_module(module: Any) -> str:

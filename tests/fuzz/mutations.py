@@ -189,6 +189,8 @@ def _forge_line(run: Path, chance: random.Random) -> str:
         (("metrics.jsonl", "crc32"), ("history/rounds.jsonl", "line_crc32"))
     )
     path = run / name
+    if not path.is_file():  # but a device or a FIFO by now
+        return "nothing"
     try:
         lines = path.read_text().splitlines()
         number = chance.randrange(len(lines))
@@ -224,7 +226,8 @@ def _forge_checkpoint(run: Path, chance: random.Random) -> str:
         change_tensor(tensors, chance)
     forged = save(tensors, metadata)
     path.write_bytes(forged)
-    path.with_suffix(".sha256").write_text(hashlib.sha256(forged).hexdigest())
+    if path.with_suffix(".sha256").is_file():
+        path.with_suffix(".sha256").write_text(hashlib.sha256(forged).hexdigest())
     return path.name
 
 
@@ -232,6 +235,8 @@ def _forge_result(run: Path, chance: random.Random) -> str:
     from safetensors.torch import load, save
 
     path = run / f"{chance.choice(('policy', 'evaluator'))}.safetensors"
+    if not path.is_file() or not path.with_suffix(".json").is_file():
+        return "nothing"
     try:
         tensors = load(path.read_bytes())
         description = json.loads(path.with_suffix(".json").read_text())

@@ -233,6 +233,7 @@ def _read_events(run: Run, problems: list[str]) -> list[Event]:
         problems.append(f"{run.metrics_path.name} is missing: nothing is known of how it went")
         return []
     least = run.count_kept("metrics_bytes")  # first: what is being written only grows
+    problems += run.warnings
     try:
         found = check_metrics(run.metrics_path)
     except BadInput as error:

@@ -268,11 +268,9 @@ class DetailsInProgress:
             raise Stopped
         try:
             return make()
-        except NoSingleSteps:
+        except (NoSingleSteps, Stopped):
             raise
-        except Stopped:
-            raise
-        except Exception as error:  # of a damaged run, or of the user's own task or evaluator
+        except (Exception, SystemExit) as error:  # the task's own code may do what it likes
             message = " ".join(str(error).split()) or type(error).__name__
             self.details.notes.append(f"{what} cannot be shown: {message}")
             return None

@@ -37,7 +37,8 @@ class Run(RunDirectory):
 
     def __init__(self, path: Path | str) -> None:
         super().__init__(path)
-        self._told: set[str] = set()
+        self.warnings: list[str] = []
+        """What was noticed so far, each once."""
         try:
             is_run, exists = self.config_path.is_file(), self.path.exists()
         except OSError as error:  # a name that is too long, say
@@ -60,9 +61,7 @@ class Run(RunDirectory):
         found = check_metrics(self.metrics_path)
         least = 0 if found.is_finished else self.count_kept("metrics_bytes")
         for problem in found.describe_problems(least):
-            if problem not in self._told:
-                self._told.add(problem)
-                logger.warning("%s: %s", self.metrics_path, problem)
+            self._warn(f"{self.metrics_path}: {problem}")
         return found.events
 
     @property
@@ -116,11 +115,22 @@ class Run(RunDirectory):
 
     def count_kept(self, counter: str) -> int:
         """How many of something the newest checkpoint counts on: no fewer may be there."""
-        from litmus.runs.checkpoint import read_newest_values
+        from litmus.runs.checkpoint import list_checkpoints, read_newest_values
 
         counters = (read_newest_values(self.checkpoints_path) or {}).get("counters")
         found = counters.get(counter) if isinstance(counters, dict) else None
-        return found if isinstance(found, int) else 0
+        if isinstance(found, int):
+            return found
+        if list_checkpoints(self.checkpoints_path):
+            self._warn(
+                f"no checkpoint in {self.checkpoints_path} is whole: nothing tells what is lost"
+            )
+        return 0
+
+    def _warn(self, problem: str) -> None:
+        if problem not in self.warnings:
+            self.warnings.append(problem)
+            logger.warning("%s", problem)
 
     @property
     def _has_results(self) -> bool:
