@@ -239,7 +239,7 @@ def test_a_damaged_evaluator_is_bad_input(damage: str, tmp_path) -> None:
         FingerprintEvaluator((3,), 2, 5, (6,)).save(tmp_path / "other.safetensors")
         (tmp_path / "other.safetensors").replace(path)
     elif damage == "another format":
-        description.write_text(description.read_text().replace('"format": 1', '"format": 99'))
+        description.write_text(description.read_text().replace('"format": 2', '"format": 99'))
     else:
         description.unlink()
     with pytest.raises(BadInput):
