@@ -256,9 +256,9 @@ class PssvfConfig(TrainConfig):
     evaluator: str = "fingerprint"
     """What judges policies: a name from `litmus list evaluators`, or package:Class."""
     evaluator_options: Values = options_of("evaluator")  # noqa: RUF009
-    policy_lr: float = above(0, 2e-6, 1e6)
+    policy_lr: float = above(0, 2e-6, 1e30)
     """Adam's learning rate for the policy."""
-    evaluator_lr: float = above(0, 5e-3, 1e6)
+    evaluator_lr: float = above(0, 5e-3, 1e30)
     """Adam's learning rate for the evaluator."""
     policy_updates: int = between(0, MOST_UNITS, 5)
     """Policy updates per episode."""
