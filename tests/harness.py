@@ -57,8 +57,6 @@ def to_arguments(options: dict[str, Any]) -> list[str]:
     arguments = []
     for name, value in options.items():
         option = name.replace("_", "-")
-        if value is None:
-            continue
         if isinstance(value, bool):
             arguments.append(f"--{option}" if value else f"--no-{option}")
         elif isinstance(value, dict):
