@@ -36,6 +36,7 @@ def _paper(algorithm: str, task: str) -> Values:
         "hidden": (256, 256),
         "activation": "tanh",
         "evaluator_hidden": (256, 256),
+        "evaluator_activation": "relu",
         "batch_size": 16,
         "policy_lr": 2e-6,
         "evaluator_lr": 5e-3,
@@ -60,6 +61,7 @@ def _paper(algorithm: str, task: str) -> Values:
         values["step_size"] = 0.01  # the best for every task
     if algorithm == "pssvf":
         values |= {"probing_states": 200, "probing_low": 0.0, "probing_high": 1.0}
+        values["evaluator_unit_actions"] = False
     if algorithm == "vanilla-pssvf":
         # Appendix 'Comparison to vanilla PSSVF': 64×64 policies and no weighted sampling; the
         # learning rate and noise are those that fingerprinting gets in the same comparison.

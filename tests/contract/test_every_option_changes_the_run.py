@@ -42,6 +42,11 @@ NEEDS_OTHERS_GONE = {
 }
 """Options of the tiny run that another choice does not have."""
 
+BESIDE: dict[str, dict[str, Any]] = {
+    "evaluator_unit_actions": {"task": "toys:ToyMatrixWalk-v0"},  # its actions are from -2 to 2
+}
+"""What else an option needs to make a difference."""
+
 SEEN_ELSEWHERE = {"workers", "device", "checkpoint_seconds", "tensorboard"}
 """Options that must not change what is learned; each has its own test below."""
 
@@ -70,7 +75,10 @@ def test_an_option_changes_what_is_learned_or_measured(
     base = base_runs[algorithm]
     value = find_other_value(algorithm, base.config, option)
     assert value != base.config.to_dict()[option]
-    options = {**BASES[algorithm], option: value}
+    options = {**BASES[algorithm], **BESIDE.get(option, {})}
+    if option in BESIDE:
+        base = train_tiny(tmp_path / "base", algorithm, **options)
+    options[option] = value
     for name in NEEDS_OTHERS_GONE.get(option, ()):
         options[name] = GONE
     changed = train_tiny(tmp_path / "run", algorithm, **options)

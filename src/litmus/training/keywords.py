@@ -44,6 +44,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     noise: float
     evaluator: str
     evaluator_hidden: Sequence[int]
+    evaluator_activation: Literal["tanh", "relu"]
     policy_lr: float
     evaluator_lr: float
     policy_updates: Whole
@@ -60,6 +61,7 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_states: Whole
     probing_low: float
     probing_high: float
+    evaluator_unit_actions: bool
 
 
 class ArsKeywords(SharedKeywords, total=False):
