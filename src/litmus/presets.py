@@ -79,7 +79,7 @@ def _rounds(algorithm: str, task: str) -> Values:
     }
 
 
-def _default(algorithm: str, task: str) -> Values:
+def _adaptive(algorithm: str, task: str) -> Values:
     """What learns on tasks that nobody tuned for: docs/presets.md tells each rule and its why."""
     values = _rounds(algorithm, task)
     if algorithm != "pssvf":
@@ -124,8 +124,8 @@ def _small(algorithm: str, task: str) -> Values:
 
 
 PRESETS: dict[str, Preset] = {
-    "default": Preset("adapts to the task: for those that nobody tuned", _default),
-    "rounds": Preset("the paper's networks and updates, rounds of 16 episodes", _rounds),
+    "default": Preset("the paper's networks and updates, rounds of 16 episodes", _rounds),
+    "adaptive": Preset("steps and returns without units: learns faster, on more tasks", _adaptive),
     "paper": Preset("the paper's schedule to the letter: one episode per round", _paper),
     "small": Preset("small networks and larger steps, for low-dimensional tasks", _small),
 }

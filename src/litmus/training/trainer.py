@@ -134,9 +134,9 @@ class Trainer:
                 if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
                     self._start_evaluation_if_due()
-                    if self.selection.state is None:
-                        self._record_measurement(self.selection.begin())
                     self._save()
+                if self.selection.state is None:
+                    self._record_measurement(self.selection.begin())
                 if self._interrupt.is_set:
                     raise Interrupted
                 while self.counters.steps + self.selection.reserve < self.config.steps:
