@@ -73,6 +73,10 @@ LEFT_TO_GYMNASIUM = {
 }
 
 
+LIMIT = 200
+"""Steps: what an option changes shows in the first ones."""
+
+
 def run_the_environment(environment_id: str, options: dict, policy, seed: int) -> tuple:
     """Return, steps and the last observation, without anything of litmus'."""
     environment = gymnasium.make(environment_id, **options)
@@ -82,7 +86,7 @@ def run_the_environment(environment_id: str, options: dict, policy, seed: int) -
         seen = observation
         observation, reward, terminated, truncated, _ = environment.step(policy.act(observation))
         rewards.append(reward)
-        is_over = terminated or truncated
+        is_over = terminated or truncated or len(rewards) == LIMIT
     return float(np.cumsum(rewards)[-1]), len(rewards), seen.tolist()
 
 
@@ -99,7 +103,7 @@ def test_an_option_of_the_environment_is_respected(
         pytest.skip(f"{environment_id} has no such option")
     if value == -1 and environment_id.startswith("Swimmer"):
         pytest.skip("it never falls")
-    task = make_control_task(environment_id, env_kwargs={option: value})
+    task = make_control_task(environment_id, env_kwargs={option: value}, max_episode_steps=LIMIT)
     assert (task._lean_loop is not None) == (option in OPTIONS and value != -1)
     for seed, scale in ((0, 0.02), (1, 1.0)):
         policy = make_policy(task, scale, seed)
@@ -123,7 +127,7 @@ def test_another_body_in_its_place(change: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.xml"
     path.write_text(changed)
     options = {"xml_file": str(path)}
-    task = make_control_task("Hopper-v5", env_kwargs=options)
+    task = make_control_task("Hopper-v5", env_kwargs=options, max_episode_steps=LIMIT)
     assert (task._lean_loop is not None) == (change == "heavier")
     policy = make_policy(task, 0.5, 0)
     episode = task.run_episode(policy, 0)
