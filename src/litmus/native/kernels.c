@@ -20,6 +20,10 @@
 #define WHERE_POSITIVE(x, y) \
     _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_NLE_UQ), y)
 #define ROOT(x) _mm512_sqrt_ps(x)
+#define ROUND(x) _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define POWER_OF_TWO(x)                \
+    _mm512_castsi512_ps(_mm512_slli_epi32( \
+        _mm512_add_epi32(_mm512_cvtps_epi32(x), _mm512_set1_epi32(127)), 23))
 #include "kernels_template.h"
 #undef TARGET
 #undef NAME
@@ -32,6 +36,8 @@
 #undef GREATEST
 #undef WHERE_POSITIVE
 #undef ROOT
+#undef ROUND
+#undef POWER_OF_TWO
 
 #define TARGET __attribute__((target("avx2,fma")))
 #define NAME(x) x##_avx2
@@ -45,6 +51,10 @@
 #define WHERE_POSITIVE(x, y) \
     _mm256_and_ps(_mm256_cmp_ps(x, _mm256_setzero_ps(), _CMP_NLE_UQ), y)
 #define ROOT(x) _mm256_sqrt_ps(x)
+#define ROUND(x) _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)
+#define POWER_OF_TWO(x)                \
+    _mm256_castsi256_ps(_mm256_slli_epi32( \
+        _mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127)), 23))
 #include "kernels_template.h"
 
 /* ---- one layer for one input, in AVX2 alone ---- */
@@ -85,7 +95,10 @@ static TARGET void layer(int64_t inputs, int64_t outputs, const float *weights, 
         multiply_rows(1, inputs, weights + row * inputs, bias + row, x, y + row);
 }
 
-static const litmus_light_kernels light = {.layer = layer, .activate_all = activate_all_avx2};
+static const litmus_light_kernels light = {
+    .layer = layer,
+    .elementwise = {activate_all_avx2, exponentiate_all_avx2},
+};
 
 static const litmus_light_kernels *find_light(void) { return &light; }
 

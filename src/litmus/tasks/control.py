@@ -135,12 +135,10 @@ def _make_lean_loop(
     if not type(environment.unwrapped).__module__.startswith("gymnasium.envs.mujoco"):
         return None  # and MuJoCo is not imported
     try:
-        from litmus.tasks.lean_mujoco import LeanLoop, find_facts
+        from litmus.tasks.lean_mujoco import make_lean_loop
     except RuntimeError as error:  # such as MUJOCO_GL set to something that it does not know
         raise BadInput(f"MuJoCo cannot be used: {' '.join(str(error).split())}") from error
-
-    facts = find_facts(environment)
-    return None if facts is None else LeanLoop(environment, facts, max_episode_steps)
+    return make_lean_loop(environment, max_episode_steps)
 
 
 def _read_state_shape(name: str, environment: gymnasium.Env[Any, Any]) -> tuple[int, ...]:
