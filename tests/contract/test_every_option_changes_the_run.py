@@ -33,6 +33,10 @@ OTHER_VALUES: dict[str, Any] = {
     "steps": 60,
     "top_directions": 2,
     "evaluate_every": 0,
+    "round_steps": 40,
+    "max_round_size": 5,
+    "policy_step": 3.0,
+    "steps_per_turn": 2,
 }
 """Where the nearest other value would not do."""
 
@@ -44,6 +48,9 @@ NEEDS_OTHERS_GONE = {
 
 BESIDE: dict[str, dict[str, Any]] = {
     "evaluator_unit_actions": {"task": "toys:ToyMatrixWalk-v0"},  # its actions are from -2 to 2
+    "max_round_size": {"round_steps": 100},
+    "policy_step_decay": {"policy_step": 3.0},
+    "selection_episodes": {"selection_share": 0.2},
 }
 """What else an option needs to make a difference."""
 

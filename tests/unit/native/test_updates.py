@@ -93,7 +93,7 @@ def make_learner(case: str, seed: int = 0) -> Learner:
     )
     buffer = Buffer(64, architecture.num_params, CPU)
     rows = theta.detach() + 0.1 * torch.randn(64, architecture.num_params)
-    buffer.add(rows.numpy(), np.linspace(-1, 2, 64).tolist())
+    buffer.add(rows.numpy(), np.linspace(-1, 2, 64).tolist(), [0] * 64)
     optimizers = (
         torch.optim.Adam([theta], lr=1e-3, fused=True),
         torch.optim.Adam(evaluator.parameters(), lr=1e-3, fused=True),
@@ -257,7 +257,7 @@ def make_integer_learner(case: str) -> Learner:
         evaluator.probing_states[::2] = evaluator.probing_states[0]
         learner.theta.copy_(draw_policy())
     policies = np.stack([draw_policy().numpy() for _ in range(64)])
-    learner.buffer.add(policies, [float(number % 9) for number in range(64)])
+    learner.buffer.add(policies, [float(number % 9) for number in range(64)], [0] * 64)
     return learner
 
 
