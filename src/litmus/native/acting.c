@@ -31,7 +31,8 @@ void litmus_act(const litmus_actor *actor) {
 }
 
 /* Means and log-stds become actions. */
-static void draw_actions(const litmus_actor *actor, const float *normals) {
+static void draw_actions(litmus_actor *actor) {
+    const float *normals = actor->drawn;
     int64_t actions = actor->squashing.size / 2;
     float *outputs = actor->outputs, *log_stds = outputs + actions;
     for (int64_t n = 0; n < actions; n++) {
@@ -41,23 +42,30 @@ static void draw_actions(const litmus_actor *actor, const float *normals) {
                      : action < actor->low[n] ? actor->low[n]
                                               : action;
     }
+    actor->drawn = normals + actions;
 }
 
 /* The first choice at which the sum of probabilities reaches the drawn share of all of them. */
-static int64_t draw_choice(int64_t count, const float *chances, double share) {
-    double all = 0.0, sum = 0.0;
-    for (int64_t n = 0; n < count; n++) all += chances[n];
-    for (int64_t n = 0; n < count - 1; n++)
-        if ((sum += chances[n]) >= share * all) return n;
-    return count - 1;
+static int64_t draw_choice(litmus_actor *actor) {
+    const double *share = actor->drawn;
+    const float *chances = actor->outputs;
+    int64_t last = actor->squashing.size - 1, choice = 0;
+    double all = 0.0, sum = chances[0];
+    for (int64_t n = 0; n <= last; n++) all += chances[n];
+    while (choice < last && !(sum >= *share * all)) sum += chances[++choice];
+    actor->drawn = share + 1;
+    return choice;
 }
 
-int64_t litmus_choose(const litmus_actor *actor, const double *observation, const void *drawn) {
+int64_t litmus_choose(litmus_actor *actor, const double *observation) {
+    if (actor->distribution != LITMUS_DETERMINISTIC && actor->steps_drawn-- <= 0) {
+        actor->steps_drawn = 0;
+        return -1;
+    }
     int64_t size = actor->shape.widths[0];
     for (int64_t n = 0; n < size; n++)
         actor->inputs[n] = (float)((observation[n] - actor->mean[n]) * actor->inverse_std[n]);
     litmus_act(actor);
-    if (actor->distribution == LITMUS_GAUSSIAN) draw_actions(actor, drawn);
-    if (actor->distribution != LITMUS_CATEGORICAL) return 0;
-    return draw_choice(actor->squashing.size, actor->outputs, *(const double *)drawn);
+    if (actor->distribution == LITMUS_GAUSSIAN) draw_actions(actor);
+    return actor->distribution == LITMUS_CATEGORICAL ? draw_choice(actor) : 0;
 }

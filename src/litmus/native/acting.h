@@ -21,16 +21,17 @@ typedef struct {
     float *inputs;             /* [D] */
     float *scratch;            /* litmus_scratch_size() floats */
     float *outputs;            /* [A], and room for 15 more */
-} litmus_actor;
+    const void *drawn;         /* what chance gives in its next steps, where it is stochastic: */
+    int64_t steps_drawn;       /* for so many; a standard normal float for each action (gaussian), */
+} litmus_actor;                /* or a double from 0 to 1 (categorical) */
 
 int64_t litmus_scratch_size(const litmus_shape *shape);
 
 /* Action parameters for its `inputs`, which are normalised: into its `outputs`. */
 void litmus_act(const litmus_actor *actor);
 
-/* Act on a raw observation [D]; the first of `outputs` are then the action. `drawn` is what chance
-   gives: nothing; a standard normal float for each action (gaussian); one double from 0 to 1
-   (categorical), for which the number of the choice is returned. */
-int64_t litmus_choose(const litmus_actor *actor, const double *observation, const void *drawn);
+/* Act on a raw observation [D]; the first of `outputs` are then the action. Returns the number of
+   the choice of a categorical policy, else 0; -1 where more must be drawn first. */
+int64_t litmus_choose(litmus_actor *actor, const double *observation);
 
 #endif

@@ -110,26 +110,22 @@ class CompiledPolicy:
         inverse_std: NDArray[np.float64],
         generator: np.random.Generator,
     ) -> None:
-        head, actor = forward.head, forward.actor
+        head = forward.head
         self._observation = np.empty(mean.shape)
         self._kept = (np.ascontiguousarray(mean), np.ascontiguousarray(inverse_std), forward)
+        self._actor = actor = forward.actor
         actor.mean, actor.inverse_std = map(find_address, self._kept[:2])
         actor.distribution = DISTRIBUTIONS[head.distribution]
-        self.draws: Draws | None = None
-        self.num_observed, self.num_actions = mean.size, 0
-        self._first_choice = 0
+        self.num_observed, self.num_actions, self._first_choice = mean.size, 0, 0
         if isinstance(head.actions, DiscreteActions):
-            self.draws = Draws(generator.random)
             self._first_choice = head.actions.start
         else:
             self.num_actions = head.actions.size
         if head.distribution == "gaussian":
-            count = self.num_actions
-            self.draws = Draws(
-                lambda steps: generator.standard_normal((steps, count), dtype=np.float32)
-            )
             actor.half_range = find_address(head.half_range)
             actor.low, actor.high = find_address(head.low), find_address(head.high)
+        self._generator = generator
+        self._drawn: NDArray[Any] = np.empty(0)
         self._action = forward.outputs[: self.num_actions]
         self._arrange, self._choose = head.arrange, forward.library.choose
         self.actor = ctypes.byref(actor)
@@ -137,39 +133,32 @@ class CompiledPolicy:
 
     def act(self, observation: NDArray[np.floating[Any]]) -> Any:
         self._observation[...] = observation
-        drawn = None if self.draws is None else self.draws.take()
-        choice = self._choose(self.actor, self._observation_at, drawn)
+        choice = self._choose(self.actor, self._observation_at)
+        if choice < 0:
+            self.draw_ahead(DRAWN_AHEAD)
+            choice = self._choose(self.actor, self._observation_at)
         if not self.num_actions:
             return self._first_choice + choice
         return self._arrange(self._action.copy())
 
+    def draw_ahead(self, steps: int) -> None:
+        """Have the random numbers of so many steps at hand.
 
-class Draws:
-    """Random numbers of a policy, drawn ahead of its steps and used in the order in which its
-    generator gives them: a step gets the same ones as if they had been drawn for it alone."""
-
-    def __init__(self, draw: Callable[[int], NDArray[Any]]) -> None:
-        self._draw = draw
-        self._drawn = draw(0)
-        self._place = self._used = 0
-
-    def reserve(self, steps: int) -> int:
-        """Where the numbers of the next so many steps lie; none of them is used yet."""
-        left = len(self._drawn) - self._used
-        if left < steps:
-            ahead = self._draw(max(steps - left, DRAWN_AHEAD))
-            self._drawn = np.concatenate([self._drawn[self._used :], ahead])
-            self._used, self._place = 0, find_address(self._drawn)
-        return self._place + self._used * self._drawn.strides[0]
-
-    def use(self, steps: int) -> None:
-        self._used += steps
-
-    def take(self) -> int:
-        """Where the numbers of this step lie."""
-        place = self.reserve(1)
-        self._used += 1
-        return place
+        They are used in the order in which the generator gives them: a step gets the same ones as
+        if they had been drawn for it alone.
+        """
+        actor = self._actor
+        missing = steps - actor.steps_drawn
+        if actor.distribution == DISTRIBUTIONS["deterministic"] or missing <= 0:
+            return
+        if self.num_actions:
+            sizes = (missing, self.num_actions)
+            drawn: NDArray[Any] = self._generator.standard_normal(sizes, dtype=np.float32)
+        else:
+            drawn = self._generator.random(missing)
+        if actor.steps_drawn:
+            drawn = np.concatenate([self._drawn[-actor.steps_drawn :], drawn])
+        self._drawn, actor.drawn, actor.steps_drawn = drawn, find_address(drawn), len(drawn)
 
 
 def compile_policy(

@@ -107,6 +107,8 @@ class Actor(ctypes.Structure):
         ("inputs", c_void_p),
         ("scratch", c_void_p),
         ("outputs", c_void_p),
+        ("drawn", c_void_p),
+        ("steps_drawn", c_int64),
     )
 
 
@@ -176,8 +178,8 @@ class Library:
             ("litmus_adam_step", None, (POINTER(AdamCall), c_void_p, c_int, c_int64)),
             ("litmus_scratch_size", c_int64, (POINTER(Shape),)),
             ("litmus_act", None, (POINTER(Actor),)),
-            ("litmus_choose", c_int64, (POINTER(Actor), c_void_p, c_void_p)),
-            ("litmus_run_episode", c_int64, (POINTER(Body), POINTER(Actor), c_void_p)),
+            ("litmus_choose", c_int64, (POINTER(Actor), c_void_p)),
+            ("litmus_run_episode", c_int64, (POINTER(Body), POINTER(Actor))),
             (
                 "litmus_perturb",
                 None,

@@ -1,7 +1,6 @@
 #include "mujoco.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* NaN stays NaN, as numpy's clip leaves it. */
 static double clip(double value, double low, double high) {
@@ -29,13 +28,12 @@ static bool is_standing(const litmus_body *body) {
     return true;
 }
 
-int64_t litmus_run_episode(const litmus_body *body, const litmus_actor *actor,
-                           const float *drawn) {
+int64_t litmus_run_episode(const litmus_body *body, litmus_actor *actor) {
     write_row(&body->recorded, body->records);
     for (int64_t t = 0; t < body->limit; t++) {
         double *observation = body->observations + t * body->seen.size;
         write_row(&body->seen, observation);
-        litmus_choose(actor, observation, drawn ? drawn + t * body->num_controls : NULL);
+        litmus_choose(actor, observation);
         float *action = body->actions + t * body->num_controls;
         for (int64_t n = 0; n < body->num_controls; n++)
             body->control[n] = action[n] = actor->outputs[n];

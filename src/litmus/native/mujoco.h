@@ -41,9 +41,8 @@ typedef struct {
     double *records;           /* [limit + 1, R] */
 } litmus_body;
 
-/* Run from the state that `data` is in. `drawn` holds what chance gives in each step, as
-   litmus_choose takes it: [limit, nu] for a gaussian policy. Returns the number of steps, negative
-   if the last one left the bounds. */
-int64_t litmus_run_episode(const litmus_body *body, const litmus_actor *actor, const float *drawn);
+/* Run from the state that `data` is in; a stochastic policy must have its numbers drawn. Returns the
+   number of steps, negative if the last one left the bounds. */
+int64_t litmus_run_episode(const litmus_body *body, litmus_actor *actor);
 
 #endif

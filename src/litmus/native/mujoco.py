@@ -28,15 +28,13 @@ class CompiledLoop:
         """
         if not isinstance(policy, CompiledPolicy) or not policy.num_actions:
             return None
-        body, draws = self._body, policy.draws
+        body = self._body
         sizes = (policy.num_observed, policy.num_actions)
         expected = (int(body.seen.size), int(body.num_controls))
         if sizes != expected:
             raise ValueError(f"a policy for {sizes} observations and actions, not {expected}")
-        drawn = None if draws is None else draws.reserve(int(body.limit))
-        steps = int(self._library.run_episode(body, policy.actor, drawn))
-        if draws is not None:
-            draws.use(abs(steps))
+        policy.draw_ahead(int(body.limit))
+        steps = int(self._library.run_episode(body, policy.actor))
         return abs(steps), steps < 0
 
 
