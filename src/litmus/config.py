@@ -280,8 +280,8 @@ class PssvfConfig(TrainConfig):
     """Policy updates in each turn of updates."""
     evaluator_updates: int = between(1, MOST_UNITS, 5)
     """Evaluator updates in each turn of updates."""
-    steps_per_turn: int = between(0, MOST_STEPS, 0)
-    """Steps that a round must have collected for each turn of updates. 0: one turn per episode."""
+    round_turns: int = between(0, MOST_UNITS, 0)
+    """Turns of updates after each round. 0: as many as it had episodes."""
     batch_size: int = between(1, MOST_UNITS, 16)
     """Policies per batch when the evaluator learns."""
     buffer_size: int = between(1, 10**9, 10_000)

@@ -149,6 +149,45 @@ def test_a_run_killed_around_any_write_can_be_resumed(
     assert_same_result(uninterrupted(**options), tmp_path / "run")
 
 
+ADAPTIVE: dict[str, Any] = {
+    "task": "toys:ToyWalk-v0",
+    "round_size": 1,
+    "round_steps": 12,
+    "max_round_size": 2,
+    "round_turns": 2,
+    "policy_step": 40.0,
+    "policy_step_decay": 3.0,
+    "recency_unit": "round",
+    "standardize_returns": True,
+    "selection_share": 0.5,
+    "selection_episodes": 2,
+    "checkpoint_seconds": 0,
+    "steps": 300,
+}
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("moment", [1, 4, 9, 14])
+def test_a_run_that_measures_its_policies_is_resumed_exactly(
+    overlap: bool, moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With measurements after every other round, and learning that goes back at every loss."""
+    monkeypatch.setattr("litmus.training.selection.ITERATIONS_BETWEEN", 2)
+    monkeypatch.setattr("litmus.training.selection.FALLS", 1)
+    options = {**ADAPTIVE, "overlap": overlap}
+    whole = train_tiny(tmp_path / "whole", **options)
+    measured = [event for event in whole.metrics if event["event"] == "measurement"]
+    assert len(measured) > 3
+    with monkeypatch.context() as patch:
+        kill_at(patch, "litmus.runs.metrics.MetricsFile.write", moment, "after")
+        with pytest.raises(Killed):
+            train_tiny(tmp_path / "run", **options)
+    litmus.resume(tmp_path / "run", quiet=True)
+    assert_same_result(whole.path, tmp_path / "run")
+    last = "last_policy.safetensors"
+    assert (whole.path / last).read_bytes() == (tmp_path / "run" / last).read_bytes()
+
+
 def kill_at(patch: pytest.MonkeyPatch, target: str, call: int, when: str) -> None:
     """Raise around the n-th call of `target`."""
     from importlib import import_module

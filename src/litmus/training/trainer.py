@@ -134,9 +134,9 @@ class Trainer:
                 if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
                     self._start_evaluation_if_due()
-                    if self.selection.state is None:
-                        self._record_measurement(self.selection.begin())
                     self._save()
+                if self.selection.state is None:
+                    self._record_measurement(self.selection.begin())
                 if self._interrupt.is_set:
                     raise Interrupted
                 while self.counters.steps + self.selection.reserve < self.config.steps:
@@ -179,7 +179,9 @@ class Trainer:
         self._record(self.algorithm.iterate())
         self._take_snapshot_if_due()
         self._finish_evaluation()
-        self._record_measurement(self.selection.measure_if_due(self.counters.steps))
+        self._record_measurement(
+            self.selection.measure_if_due(self.counters.steps, self.counters.iterations)
+        )
         self._start_evaluation_if_due()
         self.display.update(self.counters.steps, self.counters.latest_return)
         self._tell()
