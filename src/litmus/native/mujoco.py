@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from litmus.native.acting import CompiledPolicy
 from litmus.native.library import Body, Library, Part, Row, find_address, find_library
-from litmus.tasks.loops import Numbers
+from litmus.tasks.loop_numbers import Numbers
 
 
 class CompiledLoop:

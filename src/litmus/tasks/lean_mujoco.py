@@ -18,7 +18,8 @@ from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from litmus.native.mujoco import compile_loop
 from litmus.tasks.base import Episode, Moments, OffersCompiledForm, RolloutPolicy
-from litmus.tasks.loops import UNLIMITED, Floats, Loop, Numbers, Unknown, locate
+from litmus.tasks.loop_numbers import Floats, Numbers, Unknown, locate
+from litmus.tasks.loops import UNLIMITED, Loop
 from litmus.tasks.mujoco import BODIES
 from litmus.tasks.mujoco_rewards import Ran, pay
 

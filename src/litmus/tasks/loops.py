@@ -1,20 +1,14 @@
 """How a MuJoCo environment is described to the lean loop, which must be it bit for bit.
 
-Words first (`Loop`: what is seen, recorded, paid, and ends an episode), without MuJoCo; then where
-those numbers lie in a simulator (`Numbers`).
+Words only: nothing is imported for them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-Floats = NDArray[np.float64]
 Interval = tuple[float, float]
 
 UNLIMITED: Interval = (-math.inf, math.inf)
@@ -74,44 +68,3 @@ class Loop:
     def needs_forces(self) -> bool:
         """Whether contact forces are looked at, which MuJoCo computes only when asked to."""
         return any(part.array == "cfrc_ext" for part in (*self.sees, *self.records))
-
-
-class Numbers(NamedTuple):
-    """Where a part lies in one simulator."""
-
-    values: Floats
-    minus: Floats | None
-    bend: Callable[..., Any] | None
-    low: float
-    high: float
-
-
-class Unknown(Exception):
-    """The simulator is not the one that was described."""
-
-
-def locate(part: Part, environment: Any) -> Numbers:
-    """The numbers of a part in an environment's simulator: views that it writes into."""
-    values = _find_row(part, part.of, environment)
-    minus = _find_row(part, part.minus, environment) if part.minus else None
-    within: Any = getattr(environment, part.within) if isinstance(part.within, str) else part.within
-    low, high = map(float, within)
-    if isinstance(part, Bound) and not part.is_closed:  # as the closed one with the same numbers
-        low, high = math.nextafter(low, math.inf), math.nextafter(high, -math.inf)
-    return Numbers(values, minus, getattr(np, part.bend) if part.bend else None, low, high)
-
-
-def _find_row(part: Part, body: str, environment: Any) -> Floats:
-    array: Floats = getattr(environment.data, part.array)
-    if body:
-        named = getattr(environment, body) if body.startswith("_") else body
-        try:
-            array = array[environment.model.body(named).id]
-        except (KeyError, IndexError) as error:
-            raise Unknown(named) from error
-    flat = array.reshape(-1)[part.first : part.end]
-    if not np.shares_memory(flat, array) or (
-        part.end is not None and len(flat) != part.end - part.first
-    ):
-        raise Unknown(part.array)
-    return flat

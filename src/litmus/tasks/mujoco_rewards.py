@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.tasks.loops import Floats, Pays
+from litmus.tasks.loop_numbers import Floats
+from litmus.tasks.loops import Pays
 
 
 @dataclass(frozen=True)
