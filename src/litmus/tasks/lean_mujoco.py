@@ -42,13 +42,14 @@ def make_lean_loop(
     bare: Any = environment.env.env
     kind = type(bare)
     loop, version = _KNOWN.get(f"{kind.__module__}:{kind.__qualname__}", (None, 0))
-    limit = environment._max_episode_steps or 0
     if loop is None or not _is_as_known(bare):
         return None
-    if not 0 < limit * int(np.prod(environment.observation_space.shape or ())) <= MOST_NUMBERS:
+    own_limit = int(environment._max_episode_steps)
+    limit = min(own_limit, max_episode_steps or own_limit)
+    if limit * int(np.prod(environment.observation_space.shape or ())) > MOST_NUMBERS:
         return None
     try:
-        return LeanLoop(environment, loop, version, max_episode_steps)
+        return LeanLoop(environment, loop, version, limit)
     except Unknown:
         return None
 
@@ -70,10 +71,9 @@ class LeanLoop:
         environment: TimeLimit[Any, Any],
         loop: Loop,
         version: int,
-        max_episode_steps: int | None,
+        limit: int,
     ) -> None:
-        self.environment, self.loop, self.version = environment, loop, version
-        self.max_episode_steps = max_episode_steps
+        self.environment, self.loop, self.version, self.limit = environment, loop, version, limit
         bare: Any = environment.unwrapped
         self.bare = bare
         wanted = [part for part in loop.sees if getattr(bare, part.if_asked or "model")]
@@ -82,8 +82,6 @@ class LeanLoop:
         self.bounds = [locate(part, bare) for part in loop.stands]
         if bare.observation_space.shape != (self.seen.size,):  # of another XML file, perhaps
             raise Unknown(loop.environment)
-        limit = int(environment._max_episode_steps)
-        self.limit = min(limit, max_episode_steps or limit)
         self.observations: Floats = np.empty((self.limit, self.seen.size))
         self.actions = np.empty((self.limit, bare.model.nu), dtype=np.float32)
         self.records: Floats = np.empty((self.limit + 1, self.recorded.size))
@@ -104,7 +102,7 @@ class LeanLoop:
     def __deepcopy__(self, memo: dict[int, Any]) -> LeanLoop:
         """Around a copy of the environment; what points into the old one is made anew."""
         environment = copy.deepcopy(self.environment, memo)
-        return LeanLoop(environment, self.loop, self.version, self.max_episode_steps)
+        return LeanLoop(environment, self.loop, self.version, self.limit)
 
     def run_episode(self, policy: RolloutPolicy, seed: int, remove_survival_bonus: bool) -> Episode:
         self.environment.reset(seed=seed)
