@@ -38,10 +38,13 @@ def make_task(name: str) -> ControlTask:
 
 @dataclass(frozen=True)
 class Played:
-    """A task, and policies that play it: those of a preset, untrained, or one that balances."""
+    """A task, and policies that play it: those of a preset, untrained, or one that balances.
+
+    With the paper's preset, but sixteen episodes per round.
+    """
 
     task: str
-    preset: str = "rounds"
+    preset: Literal["paper", "small"] = "paper"
     distribution: Literal["auto", "gaussian"] = "auto"
     episodes_per_core: int = 8
     """Of a measurement."""
@@ -51,7 +54,12 @@ class Played:
 
     @property
     def name(self) -> str:
-        return self.task if self.distribution == "auto" else f"{self.task}, {self.distribution}"
+        parts = [self.task]
+        if self.distribution != "auto":
+            parts.append(self.distribution)
+        if self.preset != "paper":
+            parts.append(f"{self.preset} preset")
+        return ", ".join(parts)
 
     def make_architecture(self, task: ControlTask) -> MlpArchitecture:
         hidden = preset_values(self.preset, "pssvf", self.task)["hidden"]
@@ -167,6 +175,8 @@ class Trained:
 
 def train_for(played: Played, steps: int, **options: Any) -> Trained:
     """Time training from the end of the first round, when all workers are up, to the last."""
+    if played.preset == "paper":
+        options = {"round_size": 16, "overlap": True, **options}
     with tempfile.TemporaryDirectory() as folder:
         run = litmus.train(
             "pssvf",

@@ -25,21 +25,21 @@ STEPPED = (
     Played("Swimmer-v5"),
     Played("Hopper-v5", episodes_per_core=128),
     Played("HalfCheetah-v5"),
-    Played("Swimmer-v5", "default", "gaussian"),
-    Played("Ant-v5", "default", episodes_per_core=16),
-    Played("InvertedDoublePendulum-v5", "default", episodes_per_core=512),
-    Played("CartPole-v1", "default", episodes_per_core=32, balances=True),
-    Played("Pendulum-v1", "default", episodes_per_core=64),
+    Played("Swimmer-v5", distribution="gaussian"),
+    Played("Ant-v5", episodes_per_core=16),
+    Played("InvertedDoublePendulum-v5", "small", episodes_per_core=512),
+    Played("CartPole-v1", "small", episodes_per_core=32, balances=True),
+    Played("Pendulum-v1", "small", episodes_per_core=64),
 )
 TRAINED = (
     (Played("Swimmer-v5"), 96_000),
     (Played("Hopper-v5"), 6_000),
     (Played("HalfCheetah-v5"), 96_000),
-    (Played("Swimmer-v5", "default", "gaussian"), 96_000),
-    (Played("Ant-v5", "default"), 32_000),
-    (Played("InvertedDoublePendulum-v5", "default"), 8_000),
-    (Played("CartPole-v1", "default"), 32_000),
-    (Played("Pendulum-v1", "default"), 64_000),
+    (Played("Swimmer-v5", distribution="gaussian"), 96_000),
+    (Played("Ant-v5"), 32_000),
+    (Played("InvertedDoublePendulum-v5", "small"), 8_000),
+    (Played("CartPole-v1", "small"), 32_000),
+    (Played("Pendulum-v1", "small"), 64_000),
 )
 """With steps."""
 REPEATS = 5

@@ -14,6 +14,7 @@ import numbers
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Self, TypeVar
 
 from litmus.errors import BadInput, option, suggest
@@ -179,14 +180,16 @@ def list_options(
     for spec in dataclasses.fields(config):
         choice = spec.metadata.get("options_of")
         if choice is None:
-            found = {spec.name: Option(config, spec, _hint(config, spec), _default(spec))}
+            found = {
+                spec.name: Option(config, spec, _read_hints(config)[spec.name], _default(spec))
+            }
         else:
             name = values.get(choice, _default(_field(config, choice)))
             if not isinstance(name, str):
                 raise BadInput(f"{option(choice)} takes a name, not '{name}'")
             owner = registries[choice].find(name).find_options()
             found = {
-                own.name: Option(owner, own, _hint(owner, own), _default(own), spec.name)
+                own.name: Option(owner, own, _read_hints(owner)[own.name], _default(own), spec.name)
                 for own in dataclasses.fields(owner)
                 if own.init and own.name not in registries[choice].provided
             }
@@ -209,9 +212,10 @@ RESERVED = ("out", "config", "preset", "quiet", "run", "command")
 PLAIN = (int, float, str, bool)
 
 
-def _hint(owner: type, spec: dataclasses.Field[Any]) -> Any:
+@lru_cache(maxsize=64)
+def _read_hints(owner: type) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(owner)[spec.name]
+        return typing.get_type_hints(owner)
     except NameError as error:
         raise BadInput(
             f"the types of {owner.__qualname__}'s options cannot be read: {error} "

@@ -287,14 +287,8 @@ class Pssvf(SavesAttributes):
         if not self.config.overlap:
             self.plan = self._plan_round(self.plan.number, self.plan.first_episode, self.plan.size)
 
-    def close(self) -> None:
-        pass
-
-    def state_dict(self) -> Mapping[str, Any]:
-        return self.save_attributes()
-
     def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
-        self.load_attributes(state)
+        super().load_state_dict(state, ())
         self._pending = None
         measured = [(past, *kept) for past in rounds for kept in past.kept]
         overwritten = max(0, len(measured) - self.buffer.capacity)

@@ -17,8 +17,8 @@ import numpy as np
 
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Algorithm, Progress, Resources
-from litmus.errors import BadInput, RunFailed, command
-from litmus.files import describe_os_error, one_line, open_plain
+from litmus.errors import BadInput, RunFailed, command, one_line
+from litmus.files import describe_os_error, open_plain
 from litmus.rollouts.base import Pending, Request, Round, Setting
 from litmus.rollouts.make import count_cores, make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
