@@ -21,6 +21,7 @@ from harness import (
     assert_one_line,
     assert_same_result,
     count_lines,
+    flip,
     interrupt,
     raise_,
     read_events,
@@ -238,9 +239,7 @@ def stopped(stopped_run: Path, tmp_path: Path) -> Path:
 
 
 def flip_bit(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
+    path.write_bytes(flip(path.read_bytes(), path.stat().st_size // 2))
 
 
 def truncate(path: Path) -> None:
@@ -312,18 +311,14 @@ def test_damaged_history_falls_back_to_the_checkpoint_before(
 ) -> None:
     """The last round's row is damaged; the checkpoint of the round before does without it."""
     rows = stopped / "history" / "rounds.bin"
-    data = bytearray(rows.read_bytes())
-    data[-3] ^= 1
-    rows.write_bytes(data)
+    rows.write_bytes(flip(rows.read_bytes(), -3))
     litmus.resume(stopped, quiet=True)
     assert_same_result(finished_run, stopped)
 
 
 def test_history_damaged_at_its_beginning_is_bad_input(stopped: Path, capsys) -> None:
     rows = stopped / "history" / "rounds.bin"
-    data = bytearray(rows.read_bytes())
-    data[3] ^= 1
-    rows.write_bytes(data)
+    rows.write_bytes(flip(rows.read_bytes(), 3))
     assert main(["resume", str(stopped)]) == 2
     assert_one_line(capsys.readouterr().err, "round 0", "damaged")
 
