@@ -38,9 +38,9 @@ def make_task(name: str) -> ControlTask:
 
 @dataclass(frozen=True)
 class Played:
-    """A task, and policies that play it: those of a preset, untrained, or one that balances.
+    """A task, and policies that play it: untrained, or one that balances.
 
-    With the paper's preset, but sixteen episodes per round.
+    With the paper's preset, but sixteen episodes per round; or with another preset.
     """
 
     task: str
@@ -49,8 +49,7 @@ class Played:
     episodes_per_core: int = 8
     """Of a measurement."""
     balances: bool = False
-    """In CartPole-v1 a policy that balances takes most of a run's steps; an untrained one falls
-    after twenty."""
+    """Policies that balance take most of a run's steps; untrained ones fall after ten or twenty."""
 
     @property
     def name(self) -> str:
@@ -68,7 +67,7 @@ class Played:
 
     def make_flat_params(self, architecture: MlpArchitecture) -> np.ndarray:
         if self.balances:
-            return make_balancing_params(architecture)
+            return make_linear_params(architecture, BALANCING[self.task])
         return make_flat_params(architecture)
 
 
@@ -78,14 +77,21 @@ def make_flat_params(architecture: MlpArchitecture, seed: int = 0) -> np.ndarray
         return flatten(architecture.build()).numpy()
 
 
-def make_balancing_params(architecture: MlpArchitecture) -> np.ndarray:
-    """Of a policy for CartPole-v1: its first unit of each layer feels where the pole is going, and
-    pushes the cart there."""
+BALANCING = {
+    "CartPole-v1": (6.0, 18.0, 90.0, 60.0),
+    "InvertedDoublePendulum-v5": (-0.21, -1.81, -5.57, 0.0, 0.0, -0.31, -0.9, -0.85, 0.0),
+}
+"""How strongly to push for each component of the observation (for the second, by linear-quadratic
+control)."""
+
+
+def make_linear_params(architecture: MlpArchitecture, gains: tuple[float, ...]) -> np.ndarray:
+    """Of a policy that is almost linear: the first unit of each layer carries the sum."""
     layers = [np.zeros((outputs, inputs)) for inputs, outputs in architecture.shape.layer_sizes]
-    layers[0][0] = 0.02, 0.06, 0.3, 0.2
+    layers[0][0] = np.multiply(gains, 0.1)
     for layer in layers[1:-1]:
         layer[0, 0] = 1.0
-    layers[-1][:, 0] = -300.0, 300.0
+    layers[-1][-1, 0], layers[-1][:-1, 0] = 10.0, -10.0  # push, or choose to push the other way
     flat = [part for layer in layers for part in (layer.ravel(), np.zeros(len(layer)))]
     return np.concatenate(flat).astype(np.float32)
 

@@ -27,7 +27,7 @@ STEPPED = (
     Played("HalfCheetah-v5"),
     Played("Swimmer-v5", distribution="gaussian"),
     Played("Ant-v5", episodes_per_core=16),
-    Played("InvertedDoublePendulum-v5", "small", episodes_per_core=512),
+    Played("InvertedDoublePendulum-v5", "small", balances=True),
     Played("CartPole-v1", "small", episodes_per_core=32, balances=True),
     Played("Pendulum-v1", "small", episodes_per_core=64),
 )
