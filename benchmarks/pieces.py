@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -88,10 +87,10 @@ control)."""
 def make_linear_params(architecture: MlpArchitecture, gains: tuple[float, ...]) -> np.ndarray:
     """Of a policy that is almost linear: the first unit of each layer carries the sum."""
     layers = [np.zeros((outputs, inputs)) for inputs, outputs in architecture.shape.layer_sizes]
-    layers[0][0] = np.multiply(gains, 0.1)
+    layers[0][0] = gains
     for layer in layers[1:-1]:
         layer[0, 0] = 1.0
-    layers[-1][-1, 0], layers[-1][:-1, 0] = 10.0, -10.0  # push, or choose to push the other way
+    layers[-1][-1, 0], layers[-1][:-1, 0] = 2.0, -2.0  # push, or choose to push the other way
     flat = [part for layer in layers for part in (layer.ravel(), np.zeros(len(layer)))]
     return np.concatenate(flat).astype(np.float32)
 
@@ -175,8 +174,6 @@ class Trained:
     seconds: float
     steps: int
     episodes: int
-    turns: int
-    """Of updates."""
 
 
 def train_for(played: Played, steps: int, **options: Any) -> Trained:
@@ -205,12 +202,4 @@ def train_for(played: Played, steps: int, **options: Any) -> Trained:
         last["wall_s"] - first["wall_s"],
         last["steps"] - first["steps"],
         last["episodes_done"] - first["episodes_done"],
-        sum(count_turns(config, *pair) for pair in pairwise(rounds)),
     )
-
-
-def count_turns(config: PssvfConfig, before: dict[str, Any], after: dict[str, Any]) -> int:
-    """Turns of updates in a round, as `pssvf.py` has it."""
-    if config.steps_per_turn:
-        return max(1, round((after["steps"] - before["steps"]) / config.steps_per_turn))
-    return int(after["episodes_done"] - before["episodes_done"])

@@ -14,6 +14,9 @@ from litmus.native.acting import CompiledPolicy
 from litmus.native.library import Body, Library, Part, Row, find_address, find_library
 from litmus.tasks.loop_numbers import Numbers
 
+MOST_DRAWN_AHEAD = 20_000
+"""Steps of an episode whose random numbers are drawn before it starts, needed or not."""
+
 BENDS: dict[Any, int] = {None: 0, np.sin: 1, np.cos: 2}
 
 
@@ -32,6 +35,8 @@ class CompiledLoop:
         if not isinstance(policy, CompiledPolicy) or not policy.num_actions:
             return None
         body = self._body
+        if policy.is_stochastic and body.limit > MOST_DRAWN_AHEAD:
+            return None
         sizes = (policy.num_observed, policy.num_actions)
         expected = (int(body.seen.size), int(body.num_controls))
         if sizes != expected:
