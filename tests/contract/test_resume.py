@@ -44,7 +44,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 SLOW: dict[str, Any] = {
     "task": "toys:ToySlowWalk-v0",
-    "steps": 240,
+    "steps": 160,
     "buffer_size": 20,
     "policy_updates": 1,
     "evaluator_updates": 1,
@@ -169,13 +169,17 @@ ADAPTIVE: dict[str, Any] = {
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("moment", [1, 4, 9, 14])
 def test_a_run_that_measures_its_policies_is_resumed_exactly(
-    overlap: bool, moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    overlap: bool,
+    moment: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    uninterrupted: Callable[..., Path],
 ) -> None:
     """With measurements after every other round, and learning that goes back at every loss."""
     monkeypatch.setattr("litmus.training.selection.ITERATIONS_BETWEEN", 2)
     monkeypatch.setattr("litmus.training.selection.FALLS", 1)
     options = {**ADAPTIVE, "overlap": overlap}
-    whole = train_tiny(tmp_path / "whole", **options)
+    whole = litmus.Run(uninterrupted(**options))
     measured = [event for event in whole.metrics if event["event"] == "measurement"]
     assert len(measured) > 3
     with monkeypatch.context() as patch:
