@@ -56,10 +56,13 @@ class TrainConfig:
     algorithm: str = field(metadata={"is_argument": True})
     """What learns: a name from `litmus list algorithms`, or package:Class."""
     task: str
-    """What to train on: a Gymnasium id such as Swimmer-v5 (see `litmus list tasks`), or package:Id
-    or package:Class for an environment or a task of your own."""
+    """What to train on: a Gymnasium id such as Swimmer-v5 or a set of images such as mnist (see
+    `litmus list tasks`), or package:Id or package:Class for one of your own."""
     env_kwargs: Values = field(default_factory=dict)
     """Options of the task itself, as a JSON object such as '{"continuous": true}'."""
+    data: str | None = None
+    """Folder with the files of a set of images (default: LITMUS_DATA, the user's cache, or a
+    download)."""
     max_episode_steps: int | None = between(1, 10**9, None)
     """End every episode after so many steps (default: only when the environment ends it)."""
     seed: int = between(0, 2**32 - 1, 0)
@@ -94,6 +97,9 @@ class TrainConfig:
     """Episodes per such measurement."""
     checkpoint_seconds: float = at_least(0, 30.0)
     """Least number of seconds between checkpoints; 0 writes one after every round."""
+    history_rounds: int = between(0, MOST_STEPS, 0)
+    """Rounds whose policies stay on disk: the newest, and at least those that the run needs to be
+    resumed. 0: all."""
     tensorboard: bool = False
     """Also write TensorBoard event files into the run directory."""
 
@@ -260,6 +266,9 @@ class PssvfConfig(TrainConfig):
     """Most episodes of such a round."""
     overlap: bool = True
     """Simulate the next round while learning from this one; its θ is then one round old."""
+    shared_start: bool = False
+    """Start all episodes of a round alike, from the same seed of the task: what they earn then
+    differs by their perturbations only."""
     noise: float = above(0, 0.05, 1e6)
     """Standard deviation σ of the noise that is added to the policy's parameters in each training
     episode."""
@@ -284,6 +293,9 @@ class PssvfConfig(TrainConfig):
     """Steps that a round must have collected for each turn of updates. 0: one turn per episode."""
     batch_size: int = between(1, MOST_UNITS, 16)
     """Policies per batch when the evaluator learns."""
+    batches: Literal["mixed", "rounds"] = "mixed"
+    """What a batch is drawn from: the whole buffer, or one round at a time; then the evaluator
+    learns how the returns of a round differ, and little from what rounds earn as a whole."""
     buffer_size: int = between(1, 10**9, 10_000)
     """Measured policies kept for the evaluator to learn from."""
     recency: float = between(0, 1e6, 1.1)

@@ -23,10 +23,12 @@ def run(options: argparse.Namespace) -> None:
 
 def _list_tasks() -> list[str]:
     from litmus.tasks.gymnasium_registry import find_needed, list_environments
+    from litmus.tasks.image_sets import IMAGE_SETS
 
-    names = list_environments()
-    width = max(map(len, names), default=0)
-    return [f"{name:<{width}}  {find_needed(name)}".rstrip() for name in names]
+    said = {name: find_needed(name) for name in list_environments()}
+    said |= {name: one.summary for name, one in IMAGE_SETS.items()}
+    width = max(map(len, said))
+    return [f"{name:<{width}}  {words}".rstrip() for name, words in said.items()]
 
 
 def _list_table(rows: Mapping[str, Preset | Entry]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.config import MOST_UNITS, between
+from litmus.config import MOST_UNITS, above, between
 from litmus.errors import BadInput, option
 from litmus.policies.actions import ActionHead
 from litmus.policies.rows import CnnShape
@@ -32,6 +32,10 @@ class CnnArchitecture:
     kernel_size: int = between(1, 1000, 3)
     """Height and width of the convolutions' kernels; they move by one pixel, without padding."""
 
+    convolution_scale: float = above(0, 1.0, 1e6)
+    """How much the convolutions' parameters count: below 1, noise and learning change convolutions
+    less than they change the linear layer. The network starts alike with any scale."""
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "channels", tuple(self.channels))
         if len(self.state_shape) not in (2, 3):
@@ -50,7 +54,13 @@ class CnnArchitecture:
     def shape(self) -> CnnShape:
         depth = self.state_shape[0] if len(self.state_shape) == 3 else 1
         height, width = self.state_shape[-2:]
-        return CnnShape((depth, height, width), self.channels, self.kernel_size, self.head.size)
+        return CnnShape(
+            (depth, height, width),
+            self.channels,
+            self.kernel_size,
+            self.head.size,
+            self.convolution_scale,
+        )
 
     @property
     def num_params(self) -> int:

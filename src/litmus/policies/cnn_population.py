@@ -20,8 +20,9 @@ def evaluate_cnns(shape: CnnShape, flat_params: Tensor, images: Tensor) -> Tenso
     pieces = iter(torch.split(flat_params, shape.sizes, dim=1))
     x, groups = images, 1
     for inputs, outputs in shape.convolutions:
-        weights = next(pieces).reshape(count * outputs, inputs, *kernel)
-        x = torch.relu_(conv2d(x, weights, next(pieces).reshape(-1), groups=groups))
+        weights = shape.scale * next(pieces).reshape(count * outputs, inputs, *kernel)
+        biases = shape.scale * next(pieces).reshape(-1)
+        x = torch.relu_(conv2d(x, weights, biases, groups=groups))
         groups = count
     if shape.convolutions:
         features = x.reshape(len(images), count, -1).transpose(0, 1)  # [B, K, features]

@@ -1,4 +1,4 @@
-"""The torch side of the shipped architectures: modules, and many MLPs evaluated at once."""
+"""The torch side of the shipped architectures: modules, and many of a kind evaluated at once."""
 
 from __future__ import annotations
 
@@ -72,17 +72,20 @@ class CnnNetwork(nn.Module):
 
     def __init__(self, shape: CnnShape, head: ActionHead) -> None:
         super().__init__()
-        self.image = shape.image
+        self.image, self.scale = shape.image, shape.scale
         self.convolutions = nn.ModuleList(
             nn.Conv2d(i, o, shape.kernel_size) for i, o in shape.convolutions
         )
+        with torch.no_grad():
+            for parameter in self.convolutions.parameters():
+                parameter.div_(self.scale)
         self.last = nn.Linear(shape.features, shape.outputs)
         self.squash = Squash(head)
 
     def forward(self, states: Tensor) -> Tensor:
         x = states.reshape(-1, *self.image)
         for convolution in self.convolutions:
-            x = torch.relu(convolution(x))
+            x = torch.relu(self.scale * convolution(x))
         squashed: Tensor = self.squash(self.last(x.flatten(1)))
         return squashed
 

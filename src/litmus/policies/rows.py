@@ -31,6 +31,8 @@ class CnnShape:
     channels: tuple[int, ...]
     kernel_size: int
     outputs: int
+    scale: float = 1.0
+    """By which the convolutions' parameters count."""
 
     @property
     def convolutions(self) -> tuple[tuple[int, int], ...]:

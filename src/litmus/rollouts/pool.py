@@ -23,7 +23,7 @@ import numpy as np
 from litmus.errors import RunFailed
 from litmus.policies.architecture import architecture_to_json
 from litmus.rollouts.base import Request, Setting
-from litmus.rollouts.board import CLAIMED, DONE, FREE, QUEUED, Board, BoardShape
+from litmus.rollouts.board import CLAIMED, DONE, FREE, OWN_START, QUEUED, Board, BoardShape
 from litmus.rollouts.failure import Patience, Tell, make_error, name_episode
 from litmus.rollouts.pipes import write_all
 from litmus.seeding import Stream
@@ -105,6 +105,7 @@ class PoolCollector:
         board.std[slot] = request.normalizer.std
         board.noise[slot] = request.noise
         board.antithetic[slot] = request.antithetic
+        board.start[slot] = OWN_START if request.start_index is None else request.start_index
         board.stream[slot] = int(request.stream)
         jobs = [int(job) for job in free[: len(indices)]]
         with board.lock():

@@ -20,7 +20,7 @@ from litmus.files import one_line, parse_json, read_plain, write_bytes, write_te
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = 3
+FORMAT = 4
 SEPARATOR = "/"
 KEPT = 2
 

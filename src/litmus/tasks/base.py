@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 FloatArray = NDArray[np.floating[Any]]
@@ -156,8 +157,15 @@ class StepsThrough(Protocol):
 class AskablePopulation(Protocol):
     """Many policies that can be asked together, as a task sees them."""
 
+    @property
+    def device(self) -> torch.device:
+        """Where they are, and where the states must be."""
+
     def __len__(self) -> int:
         """B, the number of policies."""
+
+    def select(self, places: Sequence[int]) -> AskablePopulation:
+        """Some of them."""
 
     def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
         """Action parameters of each policy in each of K raw states."""
@@ -176,6 +184,17 @@ class MeasuresPopulations(Protocol):
         Each is the episode that `run_episode` gives for that policy and seed, up to rounding: a
         collector may use either.
         """
+
+
+@runtime_checkable
+class HoldsOut(Protocol):
+    """What such a task may offer beside: something that no policy is trained on. Unperturbed
+    policies are measured there, when a run evaluates or chooses. Optional."""
+
+    def measure_held_out(
+        self, population: AskablePopulation, seeds: Sequence[int]
+    ) -> list[Episode]:
+        """As `measure`."""
 
 
 @dataclass(frozen=True)

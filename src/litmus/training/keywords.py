@@ -19,6 +19,7 @@ class SharedKeywords(TypedDict, total=False):
 
     task: str
     env_kwargs: Mapping[str, Any]
+    data: str | None
     max_episode_steps: Whole | None
     seed: Whole
     steps: Whole
@@ -35,6 +36,7 @@ class SharedKeywords(TypedDict, total=False):
     selection_share: float
     selection_episodes: Whole
     checkpoint_seconds: float
+    history_rounds: Whole
     tensorboard: bool
 
 
@@ -45,6 +47,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     round_steps: Whole
     max_round_size: Whole
     overlap: bool
+    shared_start: bool
     noise: float
     evaluator: str
     evaluator_hidden: Sequence[int]
@@ -57,6 +60,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     evaluator_updates: Whole
     steps_per_turn: Whole
     batch_size: Whole
+    batches: Literal["mixed", "rounds"]
     buffer_size: Whole
     recency: float
     recency_unit: Literal["episode", "round"]
@@ -69,6 +73,7 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_states: Whole
     probing_low: float
     probing_high: float
+    probing_lr: float
     evaluator_unit_actions: bool
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from litmus.algorithms import ALGORITHMS
-from litmus.algorithms.base import Algorithm, Progress, Resources
+from litmus.algorithms.base import Algorithm, ForgetsRounds, Progress, Resources
 from litmus.errors import BadInput, RunFailed, command
 from litmus.files import describe_os_error, one_line, open_plain
 from litmus.rollouts.base import Pending, Request, Round, Setting
@@ -94,7 +94,7 @@ class Trainer:
     def _prepare(self, restored: Restored | None) -> None:
         """Everything that stands on an algorithm."""
         run = self.run
-        self.journal = open_journal(run, self.architecture)
+        self.journal = open_journal(run, self.architecture, self.config.history_rounds)
         self.selection = Selection(self.config, self.collector, self.algorithm)
         self._evaluation: Evaluation | None = None
         self._evaluation_pending: Pending | None = None
@@ -393,6 +393,9 @@ class Trainer:
         self.journal.sync()
         self.counters.wall_s = self._wall()
         self.counters.metrics_bytes = self.metrics.size
+        still_needed = self.counters.first_round  # by the checkpoint before, which is kept too
+        if self.config.history_rounds and isinstance(self.algorithm, ForgetsRounds):
+            self.counters.first_round = self.algorithm.oldest_round
         evaluator = self.algorithm.evaluator
         state = RunState(
             self.counters,
@@ -407,6 +410,7 @@ class Trainer:
             write_checkpoint(self.run.checkpoints_path, self.counters.iterations, state.to_tree())
         except (TypeError, ValueError) as error:
             raise RunFailed(f"the algorithm's state cannot be kept: {one_line(error)}") from error
+        self.journal.forget(min(still_needed, self.counters.rounds - self.config.history_rounds))
         self._checkpointed = time.monotonic()
 
     def _load(self, restored: Restored) -> None:

@@ -14,6 +14,8 @@ from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Outcome, Round
 from litmus.runs.journal import Journal
 
+ROW_BYTES = 5 * 4 + 2 * 2 * 8
+
 
 def make_round(number: int) -> Round:
     generator = np.random.default_rng(number)
@@ -66,7 +68,7 @@ def test_fewer_rounds_than_a_checkpoint_counts_on_is_bad_input(tmp_path: Path) -
 def test_a_half_written_last_round_is_left_out_and_cut_off(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 4)
     history.close()
-    for path in (history.rows_path, history.lines_path):
+    for path in ((history.directory / "rounds.bin"), (history.directory / "rounds.jsonl")):
         path.write_bytes(path.read_bytes()[:-9])
     assert_rounds(history.read(), 3)
     history.cut(3)
@@ -86,30 +88,30 @@ def test_what_comes_after_a_checkpoint_is_cut_and_written_again(tmp_path: Path) 
 def test_every_flipped_bit_of_the_policies_is_noticed(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    whole = history.rows_path.read_bytes()
+    whole = (history.directory / "rounds.bin").read_bytes()
     for position in range(len(whole)):
         broken = bytearray(whole)
         broken[position] ^= 1 << (position % 8)
-        history.rows_path.write_bytes(broken)
-        with pytest.raises(BadInput, match=f"round {position // history.row_bytes} .*damaged"):
+        (history.directory / "rounds.bin").write_bytes(broken)
+        with pytest.raises(BadInput, match=f"round {position // ROW_BYTES} .*damaged"):
             history.read()
 
 
 def test_damage_after_the_rounds_that_count_does_no_harm(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    broken = bytearray(history.rows_path.read_bytes())
+    broken = bytearray((history.directory / "rounds.bin").read_bytes())
     broken[-1] ^= 1
-    history.rows_path.write_bytes(broken)
+    (history.directory / "rounds.bin").write_bytes(broken)
     assert_rounds(history.read(2), 2)
 
 
 def test_a_line_without_its_checksum_is_bad_input(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    lines = history.lines_path.read_text().splitlines()
+    lines = (history.directory / "rounds.jsonl").read_text().splitlines()
     lines[1] = lines[1].partition(', "line_crc32"')[0] + "}"
-    history.lines_path.write_text("\n".join(lines) + "\n")
+    (history.directory / "rounds.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(BadInput, match="round 1"):
         history.read()
 
@@ -133,12 +135,12 @@ def test_values_of_a_wrong_kind_are_bad_input_though_the_checksum_matches(
 ) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    lines = history.lines_path.read_text().splitlines()
+    lines = (history.directory / "rounds.jsonl").read_text().splitlines()
     line = json.loads(lines[1])
     del line["line_crc32"]
     line[name] = value
     lines[1] = json.dumps({**line, "line_crc32": checksum_line(line)})
-    history.lines_path.write_text("\n".join(lines) + "\n")
+    (history.directory / "rounds.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(BadInput, match="round 1"):
         history.read()
 
@@ -147,9 +149,9 @@ def test_values_of_a_wrong_kind_are_bad_input_though_the_checksum_matches(
 def test_a_line_that_is_not_a_round_is_bad_input(line: bytes, tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    lines = history.lines_path.read_bytes().split(b"\n")
+    lines = (history.directory / "rounds.jsonl").read_bytes().split(b"\n")
     lines[1] = line
-    history.lines_path.write_bytes(b"\n".join(lines))
+    (history.directory / "rounds.jsonl").write_bytes(b"\n".join(lines))
     with pytest.raises(BadInput, match="round 1"):
         history.read()
 
@@ -158,13 +160,13 @@ def test_a_returns_digit_that_changed_is_noticed(tmp_path: Path) -> None:
     """Returns are what the evaluator learns from: they are as precious as the policies."""
     history = write(tmp_path / "h", 3)
     history.close()
-    text = history.lines_path.read_text()
+    text = (history.directory / "rounds.jsonl").read_text()
     assert "1.5" in text
-    history.lines_path.write_text(text.replace("1.5", "7.5"))
+    (history.directory / "rounds.jsonl").write_text(text.replace("1.5", "7.5"))
     with pytest.raises(BadInput, match="round 1"):
         history.read()
 
 
 def test_a_round_is_one_theta_however_many_episodes_it_has(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
-    assert history.rows_path.stat().st_size == 3 * (5 * 4 + 2 * 2 * 8)
+    assert (history.directory / "rounds.bin").stat().st_size == 3 * ROW_BYTES
