@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _list_tasks() -> list[str]:
     from litmus.tasks.gymnasium_registry import find_needed, list_environments
-    from litmus.tasks.image_sets import IMAGE_SETS
+    from litmus.tasks.known_images import IMAGE_SETS
 
     said = {name: find_needed(name) for name in list_environments()}
     said |= {name: one.summary for name, one in IMAGE_SETS.items()}

@@ -30,7 +30,7 @@ def make_task_spec(
     """
     from litmus.tasks.base import TaskSpec
     from litmus.tasks.gymnasium_registry import describe_environment
-    from litmus.tasks.image_sets import IMAGE_SETS
+    from litmus.tasks.known_images import IMAGE_SETS
     from litmus.tasks.names import find_body
     from litmus.tasks.own import is_own, why_own_only_here
 

@@ -20,7 +20,7 @@ import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator, registry
 
 from litmus.errors import BadInput, suggest
-from litmus.tasks.image_sets import IMAGE_SETS
+from litmus.tasks.known_images import IMAGE_SETS
 from litmus.tasks.registrations import OnlyHere, describe_registration, register_again
 
 logger = logging.getLogger("litmus")
