@@ -1,0 +1,44 @@
+"""results/mnist.json: what the experiments on images came to, each under its own name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from litmus.errors import BadInput
+from litmus.files import read_json, write_bytes
+from litmus.runs.provenance import describe_process
+
+Entry = dict[str, Any]
+
+
+def summarize(accuracies: Sequence[float], interactions: int, **more: Any) -> Entry:
+    """Mean and standard deviation over seeds, of accuracies from 0 to 1."""
+    spread = float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else None
+    return {
+        "mean": float(np.mean(accuracies)),
+        "std": spread,
+        "seeds": [float(one) for one in accuracies],
+        "interactions": interactions,
+        **more,
+        "provenance": describe_process(),
+    }
+
+
+def add_result(path: Path, experiment: str, preset: str, entry: Mapping[str, Any]) -> None:
+    """Put an entry into the file, in the place of an older one; the others stay."""
+    known = read_json(path) if path.exists() else {}
+    of_experiment = known.get(experiment, {})
+    if not isinstance(of_experiment, dict):
+        raise BadInput(f"{path} does not hold what litmus writes there")
+    known[experiment] = {**of_experiment, preset: dict(entry)}
+    text = json.dumps(known, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, text.encode())
+    except OSError as error:
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
