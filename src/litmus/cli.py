@@ -16,6 +16,8 @@ from typing import Any
 
 from litmus.algorithms import ALGORITHMS, CHOICES, find_options
 from litmus.errors import BadInput, RunFailed, spell_option
+from litmus.experiments import EXPERIMENTS
+from litmus.experiments.command import add_experiment
 from litmus.files import read_json
 from litmus.options import OneLineParser, add_options, parse_object, parse_whole
 from litmus.presets import PRESETS, Preset
@@ -68,6 +70,7 @@ def build_parser(words: Sequence[str] = ()) -> OneLineParser:
     _add_train(commands, words)
     _add_resume(commands)
     _add_evaluate(commands)
+    add_experiment(commands)
     _add_report(commands)
     _add_watch(commands)
     _add_list(commands)
@@ -370,6 +373,7 @@ LISTS: dict[str, Callable[[], list[str]]] = {
     "algorithms": lambda: _list_table(ALGORITHMS),
     "architectures": lambda: _list_table(CHOICES["architecture"]),
     "evaluators": lambda: _list_table(CHOICES["evaluator"]),
+    "experiments": lambda: _list_table(EXPERIMENTS),
 }
 
 

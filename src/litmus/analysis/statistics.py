@@ -115,9 +115,7 @@ def probability_of_improvement(
     return Estimate(float(np.mean(values)), float(low), float(high))
 
 
-def performance_profile(
-    strata: Sequence[ArrayLike], thresholds: ArrayLike, seed: int = 0
-) -> Band:
+def performance_profile(strata: Sequence[ArrayLike], thresholds: ArrayLike, seed: int = 0) -> Band:
     """Which share of runs scores above each threshold, every task counting alike."""
     generator, grid = np.random.default_rng(seed), np.asarray(thresholds, dtype=np.float64)
     shares, resampled = [], []
