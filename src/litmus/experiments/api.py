@@ -74,7 +74,7 @@ def experiment(
     plan = make_plan(name, choices)
     failures: dict[str, str] = {}
     if not redraw:
-        with chosen(folder, plan) as place:
+        with claim_folder(folder, plan) as lock, chosen(folder, plan, lock) as place:
             failures = _conduct(plan, folder, place, quiet)
     written = _write_up(plan, folder, None if results is None else Path(results), quiet, failures)
     if failures:
@@ -124,7 +124,7 @@ def choose_folder(name: Path | str) -> Path:
     return Path("experiments") / own
 
 
-MakeExecutor = Callable[[Path, Plan], contextlib.AbstractContextManager[Executor]]
+MakeExecutor = Callable[[Path, Plan, int], contextlib.AbstractContextManager[Executor]]
 
 
 def choose_executor(
@@ -138,8 +138,8 @@ def choose_executor(
         raise BadInput(f"{option('ray_address')} is for {option('executor', 'ray')}")
 
     @contextlib.contextmanager
-    def make(folder: Path, plan: Plan) -> Iterator[Executor]:
-        made = LocalExecutor(folder, places or count_places(plan))
+    def make(folder: Path, plan: Plan, lock: int) -> Iterator[Executor]:
+        made = LocalExecutor(folder, places or count_places(plan), lock)
         try:
             yield made
         finally:
@@ -155,10 +155,10 @@ def count_places(plan: Plan) -> int:
 
 def _conduct(plan: Plan, folder: Path, executor: Executor, quiet: bool) -> dict[str, str]:
     """Do what is missing; why jobs failed, by their names."""
+    for job in plan.jobs:
+        job.check(folder / job.folder)
     interrupt = InterruptFlag()
-    with interrupt.catching(), claim_folder(folder, plan):
-        for job in plan.jobs:
-            job.check(folder / job.folder)
+    with interrupt.catching():
         display = make_sweep_display(plan.name, quiet)
         interrupt.tell = display.note
         try:

@@ -94,9 +94,12 @@ def run_experiment(options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on", file=sys.stderr)
         raise
-    print(f"table    {done.folder / 'table.md'}")
-    print(f"report   {done.folder / 'report.html'}")
-    print(f"figures  {done.folder / 'figures'}")
+    figures = done.folder / "figures"
+    for path in done.written:
+        if path.parent != figures:
+            print(f"wrote  {path}")
+    if drawn := sum(path.parent == figures for path in done.written):
+        print(f"wrote  {figures} ({drawn} files)")
 
 
 CHOICES = ("tasks", "algorithms", "seeds", "steps", "preset")

@@ -12,6 +12,7 @@ from litmus.experiments.display import Overview, Running, SweepDisplay
 from litmus.experiments.executors import Executor, Handle
 from litmus.experiments.jobs import Job, Standing
 from litmus.experiments.process import Ending
+from litmus.files import describe_os_error
 from litmus.training.interrupts import Interrupted, InterruptFlag
 
 SECONDS_BETWEEN_POLLS = 0.1
@@ -61,7 +62,10 @@ class Sweep:
                 handle.kill()
 
     def _start(self, job: Job) -> None:
-        self._running[job.folder] = (job, self.executor.start(job))
+        try:
+            self._running[job.folder] = (job, self.executor.start(job))
+        except OSError as error:  # a full disk, or no more processes
+            self._end(job, Ending("failed", describe_os_error(error)), Standing("missing"))
 
     def _poll(self) -> None:
         for folder, (job, handle) in list(self._running.items()):

@@ -50,12 +50,13 @@ class LocalExecutor:
     root: Path
     """The folder of the experiment."""
     places: int
+    lock: int | None = None
+    """Descriptor of the folder's lock: it is held until the last job has let go, too."""
 
     def start(self, job: Job) -> LocalHandle:
-        folder = self.root / job.folder
-        return LocalHandle(
-            job, folder, JobProcess(job, folder, find_log(self.root, job), Order.here())
-        )
+        folder, log = self.root / job.folder, find_log(self.root, job)
+        keeps = [] if self.lock is None else [self.lock]
+        return LocalHandle(job, folder, JobProcess(job, folder, log, Order.here(), keeps))
 
     def close(self) -> None:
         pass

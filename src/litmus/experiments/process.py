@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -32,7 +33,10 @@ class Ending:
 
 
 class JobProcess:
-    def __init__(self, job: Job, folder: Path, log: Path, order: Order) -> None:
+    def __init__(
+        self, job: Job, folder: Path, log: Path, order: Order, keeps: Sequence[int] = ()
+    ) -> None:
+        """`keeps`: descriptors that it holds open for as long as it lives."""
         folder.parent.mkdir(parents=True, exist_ok=True)
         log.parent.mkdir(parents=True, exist_ok=True)
         self._told, told = os.pipe()
@@ -44,7 +48,7 @@ class JobProcess:
                 stderr=output,
                 # Not of the terminal's group: Ctrl-C is for whoever conducts the jobs.
                 process_group=0,
-                pass_fds=(told,),
+                pass_fds=(told, *keeps),
                 env={
                     **os.environ,
                     **SINGLE_THREAD,
