@@ -95,7 +95,9 @@ class Updates:
         flat = make_flat_params(self.architecture)
         generator = np.random.default_rng(0)
         noise = generator.standard_normal((policies, len(flat)), dtype=np.float32)
-        self.algorithm.buffer.add(flat + 0.05 * noise, generator.random(policies).tolist())
+        self.algorithm.buffer.add(
+            flat + 0.05 * noise, generator.random(policies).tolist(), [0] * policies
+        )
         # Sixteen different policies: the full work of a batch.
         self.slots = torch.arange(self.config.batch_size)
         assert isinstance(self.algorithm.updates, CompiledUpdates)

@@ -87,6 +87,11 @@ class TrainConfig:
     """Steps between evaluations, which measure the unperturbed policy; 0 switches them off."""
     evaluate_episodes: int = between(1, MOST_EPISODES, 10)
     """Episodes per evaluation."""
+    selection_share: float = between(0, 0.5, 0.0)
+    """Share of the steps that measures θ on the way: the best policy that was measured is handed
+    over, and learning goes back to it when it has lost it. 0: the last policy is handed over."""
+    selection_episodes: int = between(2, MOST_EPISODES, 8)
+    """Episodes per such measurement."""
     checkpoint_seconds: float = at_least(0, 30.0)
     """Least number of seconds between checkpoints; 0 writes one after every round."""
     tensorboard: bool = False
@@ -248,6 +253,11 @@ class PssvfConfig(TrainConfig):
     round_size: int = between(1, MOST_EPISODES, 16)
     """Episodes per round, each with its own perturbation of one θ; updates follow after a round.
     1 is the paper's schedule."""
+    round_steps: int = between(0, MOST_STEPS, 0)
+    """Make rounds of about so many steps: of short episodes there are more in a round, from
+    round_size to max_round_size of them; 0: always round_size."""
+    max_round_size: int = between(1, MOST_EPISODES, 64)
+    """Most episodes of such a round."""
     overlap: bool = True
     """Simulate the next round while learning from this one; its θ is then one round old."""
     noise: float = above(0, 0.05, 1e6)
@@ -258,12 +268,20 @@ class PssvfConfig(TrainConfig):
     evaluator_options: Values = options_of("evaluator")  # noqa: RUF009
     policy_lr: float = above(0, 2e-6, 1e30)
     """Adam's learning rate for the policy."""
+    policy_step: float = between(0, 1e6, 0.0)
+    """How far θ moves in a round along a steady direction, in standard deviations of the noise;
+    the learning rate follows from it. 0: policy_lr is the learning rate."""
+    policy_step_decay: float = between(0, 1e12, 0.0)
+    """Rounds N after which that step has fallen: it is divided by √(1 + round / N). 0: it does not
+    fall."""
     evaluator_lr: float = above(0, 5e-3, 1e30)
     """Adam's learning rate for the evaluator."""
     policy_updates: int = between(0, MOST_UNITS, 5)
-    """Policy updates per episode."""
+    """Policy updates in each turn of updates."""
     evaluator_updates: int = between(1, MOST_UNITS, 5)
-    """Evaluator updates per episode."""
+    """Evaluator updates in each turn of updates."""
+    steps_per_turn: int = between(0, MOST_STEPS, 0)
+    """Steps that a round must have collected for each turn of updates. 0: one turn per episode."""
     batch_size: int = between(1, MOST_UNITS, 16)
     """Policies per batch when the evaluator learns."""
     buffer_size: int = between(1, 10**9, 10_000)
@@ -271,13 +289,15 @@ class PssvfConfig(TrainConfig):
     recency: float = between(0, 1e6, 1.1)
     """How much recent policies are preferred: the exponent k of the weight 1/x^k with which a
     policy is drawn x episodes after it was measured; 0 draws all alike."""
+    recency_unit: Literal["episode", "round"] = "episode"
+    """What x counts: with rounds, the policies of one round are drawn alike."""
     standardize_returns: bool = False
     """Let the evaluator learn returns less their mean, over their standard deviation: then the
     unit of the reward does not matter. The learning rates must fit."""
 
     @property
     def episodes_at_once(self) -> int:
-        return self.round_size
+        return max(self.round_size, self.max_round_size) if self.round_steps else self.round_size
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -36,6 +36,7 @@ def _paper(algorithm: str, task: str) -> Values:
         "hidden": (256, 256),
         "activation": "tanh",
         "evaluator_hidden": (256, 256),
+        "evaluator_activation": "relu",
         "batch_size": 16,
         "policy_lr": 2e-6,
         "evaluator_lr": 5e-3,
@@ -60,6 +61,7 @@ def _paper(algorithm: str, task: str) -> Values:
         values["step_size"] = 0.01  # the best for every task
     if algorithm == "pssvf":
         values |= {"probing_states": 200, "probing_low": 0.0, "probing_high": 1.0}
+        values["evaluator_unit_actions"] = False
     if algorithm == "vanilla-pssvf":
         # Appendix 'Comparison to vanilla PSSVF': 64×64 policies and no weighted sampling; the
         # learning rate and noise are those that fingerprinting gets in the same comparison.
@@ -74,6 +76,40 @@ def _rounds(algorithm: str, task: str) -> Values:
         # and final returns in the paper's range (docs/results.md).
         "round_size": 16,
         "overlap": True,
+    }
+
+
+def _default(algorithm: str, task: str) -> Values:
+    """What learns on tasks that nobody tuned for: docs/presets.md tells each rule and its why."""
+    values = _rounds(algorithm, task)
+    if algorithm != "pssvf":
+        return values
+    return values | {
+        "steps": 1_000_000,
+        "hidden": (128, 128),
+        "noise": 0.07,
+        "survival_bonus": "auto",
+        # Rounds of about as many steps on every task.
+        "round_size": 8,
+        "round_steps": 3200,
+        "max_round_size": 64,
+        "overlap": False,
+        "steps_per_turn": 160,
+        "evaluator_updates": 4,
+        "policy_updates": 1,
+        "recency_unit": "round",
+        "buffer_size": 2000,
+        "policy_step": 4.0,
+        "policy_step_decay": 20.0,
+        "standardize_returns": True,
+        "evaluator_hidden": (256, 256),
+        "evaluator_activation": "relu",
+        "evaluator_lr": 3e-4,
+        "evaluator_unit_actions": True,
+        "probing_states": 200,
+        "probing_low": -1.7,
+        "probing_high": 1.7,
+        "selection_share": 0.1,
     }
 
 
@@ -96,7 +132,8 @@ def _small(algorithm: str, task: str) -> Values:
 
 
 PRESETS: dict[str, Preset] = {
-    "default": Preset("the paper's networks and updates, rounds of 16 episodes", _rounds),
+    "default": Preset("adapts to the task: for those that nobody tuned", _default),
+    "rounds": Preset("the paper's networks and updates, rounds of 16 episodes", _rounds),
     "paper": Preset("the paper's schedule to the letter: one episode per round", _paper),
     "small": Preset("small networks and larger steps, for low-dimensional tasks", _small),
 }

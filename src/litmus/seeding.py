@@ -24,6 +24,7 @@ class Stream(IntEnum):
     EVALUATION = 3  # the same for evaluations during training; index: evaluation episode
     BATCHES = 4  # draws from the buffer; index: round
     MEASUREMENT = 5  # the same as EVALUATION, for `litmus evaluate`; index: episode
+    SELECTION = 6  # the same, to choose the policy that is handed over; index: episode
 
 
 def make_generator(seed: int, stream: Stream, index: int) -> np.random.Generator:

@@ -33,6 +33,10 @@ OTHER_VALUES: dict[str, Any] = {
     "steps": 60,
     "top_directions": 2,
     "evaluate_every": 0,
+    "round_steps": 40,
+    "max_round_size": 5,
+    "policy_step": 3.0,
+    "steps_per_turn": 2,
 }
 """Where the nearest other value would not do."""
 
@@ -41,6 +45,14 @@ NEEDS_OTHERS_GONE = {
     "evaluator": ("evaluator_hidden", "probing_states"),
 }
 """Options of the tiny run that another choice does not have."""
+
+BESIDE: dict[str, dict[str, Any]] = {
+    "evaluator_unit_actions": {"task": "toys:ToyMatrixWalk-v0"},  # its actions are from -2 to 2
+    "max_round_size": {"round_steps": 100},
+    "policy_step_decay": {"policy_step": 3.0},
+    "selection_episodes": {"selection_share": 0.2},
+}
+"""What else an option needs to make a difference."""
 
 SEEN_ELSEWHERE = {"workers", "device", "checkpoint_seconds", "tensorboard"}
 """Options that must not change what is learned; each has its own test below."""
@@ -70,7 +82,10 @@ def test_an_option_changes_what_is_learned_or_measured(
     base = base_runs[algorithm]
     value = find_other_value(algorithm, base.config, option)
     assert value != base.config.to_dict()[option]
-    options = {**BASES[algorithm], option: value}
+    options = {**BASES[algorithm], **BESIDE.get(option, {})}
+    if option in BESIDE:
+        base = train_tiny(tmp_path / "base", algorithm, **options)
+    options[option] = value
     for name in NEEDS_OTHERS_GONE.get(option, ()):
         options[name] = GONE
     changed = train_tiny(tmp_path / "run", algorithm, **options)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import litmus
-from litmus.algorithms.buffer import Buffer
+from litmus.algorithms.buffer import Buffer, Recency
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -75,8 +75,8 @@ def test_any_factor_and_constant_give_the_same_targets_up_to_rounding(
     targets, noise = [], 0.0
     for scaled in (returns, [factor * value + constant for value in returns]):
         buffer = Buffer(50, 1, torch.device("cpu"))
-        buffer.add(np.zeros((len(scaled), 1), np.float32), scaled)
-        mean, std = buffer.describe_returns(recency)
+        buffer.add(np.zeros((len(scaled), 1), np.float32), scaled, [0] * len(scaled))
+        mean, std = buffer.describe_returns(Recency(recency))
         largest = max(map(abs, scaled)) + abs(constant)
         if std <= 1e-6 * largest:
             return  # all the same, as far as float64 can tell
@@ -126,8 +126,8 @@ def test_statistics_that_say_nothing_of_the_unit_change_nothing(mean: float, std
 def test_the_statistics_are_those_of_what_is_drawn() -> None:
     buffer = Buffer(4, 1, torch.device("cpu"))
     returns = [9.0, 1.0, 2.0, 4.0, 8.0]  # the first is overwritten
-    buffer.add(np.zeros((5, 1), np.float32), returns)
-    assert buffer.describe_returns(0.0) == pytest.approx((3.75, np.std(returns[1:])))
+    buffer.add(np.zeros((5, 1), np.float32), returns, [0] * 5)
+    assert buffer.describe_returns(Recency(0.0)) == pytest.approx((3.75, np.std(returns[1:])))
     weights = 1 / np.arange(1, 5) ** 1.1
     mean = np.average(returns[:0:-1], weights=weights)
-    assert buffer.describe_returns(1.1)[0] == pytest.approx(mean)
+    assert buffer.describe_returns(Recency(1.1))[0] == pytest.approx(mean)

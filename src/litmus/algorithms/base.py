@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -78,6 +78,17 @@ class Algorithm(Protocol):
 
     def close(self) -> None:
         """Let go of whatever it holds."""
+
+
+@runtime_checkable
+class GoesBack(Protocol):
+    """What an algorithm may offer beside: to go on from where it was before."""
+
+    @property
+    def center(self) -> Mapping[str, Any]:
+        """Where it stands, as `state_dict` gives things; later changes leave it alone."""
+
+    def go_back(self, center: Mapping[str, Any]) -> None: ...
 
 
 class AlgorithmFactory(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -29,6 +29,13 @@ class Batch:
     weights: Tensor  # [U], summing to 1
 
 
+class Recency(NamedTuple):
+    """The weight 1 / x^exponent of a policy: x is 1 for the newest one, or for the newest round."""
+
+    exponent: float
+    unit: Literal["episode", "round"] = "episode"
+
+
 class Buffer:
     """The last `capacity` policies. The n-th one ever stored lies in slot n % capacity."""
 
@@ -40,18 +47,22 @@ class Buffer:
         storage = RowBlocks if on_cpu else DeviceTable
         self.storage: Storage = storage(capacity, num_params, device)
         self._returns: NDArray[np.float64] = np.zeros(capacity)
+        self._rounds: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
 
     def __len__(self) -> int:
         return min(self.stored, self.capacity)
 
-    def add(self, flat_params: NDArray[np.float32], returns: Sequence[float]) -> None:
-        """Store policies [W, P] with their training returns, oldest first."""
+    def add(
+        self, flat_params: NDArray[np.float32], returns: Sequence[float], rounds: Sequence[int]
+    ) -> None:
+        """Store policies [W, P] with training return and number of round each, oldest first."""
         for start in range(0, len(returns), self.capacity):
             piece = slice(start, start + self.capacity)
             count = len(returns[piece])
             slots = np.arange(self.stored, self.stored + count) % self.capacity
             values = np.array(returns[piece], dtype=np.float64)
             self._returns[slots] = values
+            self._rounds[slots] = rounds[piece]
             self.storage.write(slots, torch.from_numpy(flat_params[piece]), values)
             self.stored += count
 
@@ -60,25 +71,33 @@ class Buffer:
         self.stored += count
 
     def draw(
-        self, count: int, size: int, recency: float, generator: np.random.Generator
+        self, count: int, size: int, recency: Recency, generator: np.random.Generator
     ) -> NDArray[np.int64]:  # [count, size]
-        """Draw slots with replacement; weight 1 / x^recency, the newest policy having x = 1."""
+        """Draw slots with replacement, each with its weight."""
         cumulative = np.cumsum(self._weigh(recency))
         drawn = generator.random((count, size)) * cumulative[-1]
         positions = np.minimum(np.searchsorted(cumulative, drawn, side="right"), len(self) - 1)
         slots: NDArray[np.int64] = (self.stored - 1 - positions) % self.capacity
         return slots
 
-    def describe_returns(self, recency: float) -> tuple[float, float]:
+    def describe_returns(self, recency: Recency) -> tuple[float, float]:
         """Mean and standard deviation of what `draw` draws from."""
-        weights = self._weigh(recency)
-        returns = self._returns[(self.stored - 1 - np.arange(len(self))) % self.capacity]
+        weights, returns = self._weigh(recency), self._returns[self._newest_first]
         mean = np.average(returns, weights=weights)
         return float(mean), float(np.sqrt(np.average(np.square(returns - mean), weights=weights)))
 
-    def _weigh(self, recency: float) -> NDArray[np.float64]:
+    @property
+    def _newest_first(self) -> NDArray[np.int64]:
+        slots: NDArray[np.int64] = (self.stored - 1 - np.arange(len(self))) % self.capacity
+        return slots
+
+    def _weigh(self, recency: Recency) -> NDArray[np.float64]:
         """Of each policy, the newest first."""
-        weights: NDArray[np.float64] = np.arange(1, len(self) + 1, dtype=np.float64) ** -recency
+        ages = np.arange(1, len(self) + 1)
+        if recency.unit == "round":
+            rounds = self._rounds[self._newest_first]
+            ages = rounds[0] - rounds + 1
+        weights: NDArray[np.float64] = ages.astype(np.float64) ** -recency.exponent
         return weights
 
     def select(self, slots: Tensor) -> Batch:

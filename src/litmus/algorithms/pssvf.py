@@ -6,17 +6,19 @@
             θ' = θ + ε,  ε ~ N(0, σ² I)
             run one episode with π_θ';  store (θ', training return) in D
         update the observation normaliser with what was seen, and V's idea of the returns' unit
-        W times:
+        W times, or once per so many steps:             # a turn of updates
             U_V times:  draw a batch from D, newest with most weight;  step down (V(θ') - return)²
             U_π times:  step θ up V(θ)
 
-W = 1 is the paper's schedule. With `overlap`, the next round is simulated from the θ of *before*
-these updates while they are made: a lag of one round, always, so results stay reproducible.
-Vanilla PSSVF is this file with another evaluator. Faster forms of the updates are handed in.
+W = 1 is the paper's schedule; W may also follow the length of the episodes. With `overlap`, the
+next round is simulated from the θ of *before* these updates while they are made: a lag of one
+round, always, so results stay reproducible. Vanilla PSSVF is this file with another evaluator.
+Faster forms of the updates are handed in.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -28,10 +30,10 @@ from torch import Tensor
 from torch.optim import Adam
 
 from litmus.algorithms.base import Progress, Resources
-from litmus.algorithms.buffer import Buffer
+from litmus.algorithms.buffer import Buffer, Recency
 from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
-from litmus.algorithms.saved import SavesAttributes
+from litmus.algorithms.saved import SavesAttributes, load, save
 from litmus.config import PssvfConfig
 from litmus.errors import BadInput, RunFailed, option
 from litmus.evaluators.base import Evaluator, design_evaluator
@@ -42,6 +44,9 @@ from litmus.rollouts.base import Outcome, Pending, Round
 from litmus.seeding import Stream, make_generator
 from litmus.tasks.base import Episode
 
+ADAM_SHARE = 0.8
+"""Of the learning rate, how far Adam moves a parameter per update when gradients are noisy."""
+STEP_FACTOR_BACK = 0.7
 RESTORED_AT_ONCE = 64
 """Policies rebuilt together on a resume: a bound on memory."""
 
@@ -88,7 +93,7 @@ class Learner:
         return [parameter for parameter in self.evaluator.parameters() if parameter.requires_grad]
 
     def update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
-        """The updates that one episode brings; the mean error and the last V(θ)."""
+        """A turn of updates; the mean error and the last V(θ)."""
         losses = torch.stack([self.fit(batch) for batch in slots])
         values = [self.climb() for _ in range(self.policy_updates)]
         return torch.stack([losses.mean(), values[-1] if values else losses.new_full((), np.nan)])
@@ -121,6 +126,7 @@ class Pssvf(SavesAttributes):
         "running_normalizer",
         "plan",
         "steps",
+        "step_factor",
     )
 
     def __init__(self, resources: Resources, accelerate: Accelerate = take_as_it_is) -> None:
@@ -156,7 +162,10 @@ class Pssvf(SavesAttributes):
         self.updates = accelerate(learner, config, resources)
         self.running_normalizer = RunningNormalizer.empty(int(np.prod(architecture.state_shape)))
         self.steps = 0
-        self.plan = self._plan_round(number=0, first_episode=0)
+        self.step_factor = 1.0
+        """Of θ's steps: smaller whenever learning went back."""
+        self.recency = Recency(config.recency, config.recency_unit)
+        self.plan = self._plan_round(number=0, first_episode=0, size=config.round_size)
         self._pending: Pending | None = None
 
     def iterate(self) -> Progress:
@@ -167,12 +176,17 @@ class Pssvf(SavesAttributes):
         self.steps += steps
         measured = plan.record(episodes)
         self._store(measured, episodes)
-        following = (plan.number + 1, plan.first_episode + len(episodes))
+        following = (
+            plan.number + 1,
+            plan.first_episode + len(episodes),
+            self._choose_size(steps / len(episodes)),
+        )
         if config.overlap:
             self.plan = self._plan_round(*following)
             if self.steps < config.steps:
                 self._pending = self.collector.start(self.plan.request)
-        metrics = self._learn(plan.number, len(episodes), steps)
+        turns = max(1, round(steps / config.steps_per_turn)) if config.steps_per_turn else plan.size
+        metrics = self._learn(plan.number, turns, steps)
         if not config.overlap:
             self.plan = self._plan_round(*following)
         return Progress(steps, len(episodes), metrics, measured)
@@ -188,9 +202,15 @@ class Pssvf(SavesAttributes):
             return Normalizer.identity(self.architecture.state_shape)
         return self.running_normalizer.freeze()
 
-    def _plan_round(self, number: int, first_episode: int) -> RoundPlan:
-        size, noise = self.config.round_size, self.config.noise
+    def _plan_round(self, number: int, first_episode: int, size: int) -> RoundPlan:
+        noise = self.config.noise
         return RoundPlan(number, self.flat_params, self.normalizer, noise, first_episode, size)
+
+    def _choose_size(self, episode_steps: float) -> int:
+        """How many episodes the next round has, from how long those of the last one were."""
+        config = self.config
+        wanted = round(config.round_steps / episode_steps)
+        return max(config.round_size, min(wanted, config.max_round_size))
 
     def _store(self, measured: Round, episodes: list[Episode]) -> None:
         """Put the round into the buffer and the normaliser; what is not finite is left out."""
@@ -205,24 +225,26 @@ class Pssvf(SavesAttributes):
         if measured:
             policies = [past.rebuild(self.config.seed, index) for past, index, _ in measured]
             returns = [cast(float, outcome.training_return) for *_, outcome in measured]
-            self.buffer.add(np.stack(policies), returns)
+            self.buffer.add(np.stack(policies), returns, [past.number for past, *_ in measured])
 
-    def _learn(self, round_number: int, num_episodes: int, steps: int) -> dict[str, float]:
-        """W × (U_V + U_π) updates."""
+    def _learn(self, round_number: int, turns: int, steps: int) -> dict[str, float]:
+        """So many turns of U_V + U_π updates."""
         config = self.config
         if not len(self.buffer):
             return {}
         slots = self.buffer.draw(
-            num_episodes * config.evaluator_updates,
+            turns * config.evaluator_updates,
             config.batch_size,
-            config.recency,
+            self.recency,
             make_generator(config.seed, Stream.BATCHES, round_number),
         )
         if config.standardize_returns:
-            self.evaluator.set_return_statistics(*self.buffer.describe_returns(config.recency))
+            self.evaluator.set_return_statistics(*self.buffer.describe_returns(self.recency))
+        if config.policy_step and config.policy_updates:
+            self._set_policy_lr(round_number, turns)
         self.updates.begin_round(steps)
         batches = torch.from_numpy(slots).to(self.device)
-        batches = batches.view(num_episodes, config.evaluator_updates, config.batch_size)
+        batches = batches.view(turns, config.evaluator_updates, config.batch_size)
         losses, values = torch.stack([self.updates.update(batch) for batch in batches]).unbind(1)
         metrics = {"evaluator_loss": float(losses.mean())}
         if config.policy_updates:
@@ -233,6 +255,38 @@ class Pssvf(SavesAttributes):
                 "smaller learning rates may help"
             )
         return metrics
+
+    def _set_policy_lr(self, round_number: int, turns: int) -> None:
+        """Adam moves each of P parameters by about the learning rate, in every update."""
+        config, decay = self.config, self.config.policy_step_decay
+        length = self.step_factor * config.policy_step * config.noise
+        if decay:
+            length /= math.sqrt(1 + round_number / decay)
+        updates = turns * config.policy_updates
+        lr = length / (ADAM_SHARE * updates * math.sqrt(self.architecture.num_params))
+        for group in self.theta_optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):  # part of a CUDA graph
+                group["lr"].fill_(lr)
+            else:
+                group["lr"] = lr
+
+    @property
+    def center(self) -> Mapping[str, Any]:
+        """Where learning stands, to go back to."""
+        return {"theta": save(self.theta).clone(), "normalizer": save(self.running_normalizer)}
+
+    def go_back(self, center: Mapping[str, Any]) -> None:
+        """To a `center` of before, and on with smaller steps. A round under way stays as it is."""
+        load(self.theta, center["theta"], Tensor)
+        self.running_normalizer = load(
+            self.running_normalizer, center["normalizer"], RunningNormalizer
+        )
+        for moments in self.theta_optimizer.state.values():
+            for moment in moments.values():
+                moment.zero_()
+        self.step_factor *= STEP_FACTOR_BACK
+        if not self.config.overlap:
+            self.plan = self._plan_round(self.plan.number, self.plan.first_episode, self.plan.size)
 
     def close(self) -> None:
         pass
@@ -252,6 +306,7 @@ class Pssvf(SavesAttributes):
 
 def _make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
     parameters = list(parameters)
-    # capturable: the step count lives on the device, where a CUDA graph can advance it.
+    # Step count and learning rate live on the device, where a CUDA graph advances or reads them.
     on_cuda = any(parameter.is_cuda for parameter in parameters)
-    return Adam(parameters, lr=lr, fused=True, capturable=on_cuda)
+    rate = torch.tensor(lr, device="cuda") if on_cuda else lr
+    return Adam(parameters, lr=rate, fused=True, capturable=on_cuda)

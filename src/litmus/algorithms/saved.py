@@ -47,7 +47,8 @@ def save(value: Any) -> Any:
     if isinstance(value, Optimizer):
         state = value.state_dict()
         by_parameter = {str(number): dict(of) for number, of in state["state"].items()}
-        return {"state": by_parameter, "groups": state["param_groups"]}
+        groups = [{**group, "lr": float(group["lr"])} for group in state["param_groups"]]
+        return {"state": by_parameter, "groups": groups}
     if dataclasses.is_dataclass(value):
         return {spec.name: save(getattr(value, spec.name)) for spec in dataclasses.fields(value)}
     return value
@@ -66,7 +67,11 @@ def load(now: Any, saved: Any, hint: Any) -> Any:
     if isinstance(now, Optimizer):
         by_parameter = {int(number): dict(of) for number, of in saved["state"].items()}
         _check_optimizer(now, by_parameter, saved["groups"])
+        rates = [group["lr"] for group in now.param_groups]
         now.load_state_dict({"state": by_parameter, "param_groups": saved["groups"]})
+        for group, rate in zip(now.param_groups, rates, strict=True):
+            if isinstance(rate, Tensor):  # a CUDA graph reads it where it lies
+                group["lr"] = rate.fill_(group["lr"])
         return now
     built = build(hint, saved)
     _check_arrays(now, built)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from litmus.config import MOST_UNITS, between
 from litmus.errors import BadInput, option
+from litmus.policies.rows import Activation
 from litmus.registry import Entry, Registry
 
 
@@ -16,6 +17,8 @@ from litmus.registry import Entry, Registry
 class FlatOptions:
     evaluator_hidden: tuple[int, ...] = between(1, MOST_UNITS, (256, 256))
     """Units of each hidden layer of the evaluator."""
+    evaluator_activation: Activation = "relu"
+    """Activation of the evaluator's hidden layers."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,9 @@ class FingerprintOptions(FlatOptions):
     coordinates."""
     probing_high: float = between(-1e6, 1e6, 1.0)
     """Upper end of that range."""
+    evaluator_unit_actions: bool = False
+    """Show the evaluator actions with two bounds as -1 to 1, whatever the bounds are; others as
+    they are."""
 
     def __post_init__(self) -> None:
         if self.probing_high < self.probing_low:

@@ -24,6 +24,7 @@ from litmus.policies.architecture import Architecture
 from litmus.policies.judgeable import Judgeable
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import MixedPopulation, Population
+from litmus.policies.rows import Activation
 
 FORMAT = 2
 
@@ -185,10 +186,13 @@ def rescale_head(head: nn.Sequential, factor: float, shift: float) -> None:
         last.bias.mul_(factor).add_(shift)
 
 
-def make_head(inputs: int, hidden: Sequence[int]) -> nn.Sequential:
-    """The MLP that turns a fingerprint, or flat parameters, into one number. ReLU, as the paper."""
+ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "tanh": nn.Tanh}
+
+
+def make_head(inputs: int, hidden: Sequence[int], activation: Activation = "relu") -> nn.Sequential:
+    """The MLP that turns a fingerprint, or flat parameters, into one number."""
     layers: list[nn.Module] = []
     for width in hidden:
-        layers += [nn.Linear(inputs, width), nn.ReLU()]
+        layers += [nn.Linear(inputs, width), ACTIVATIONS[activation]()]
         inputs = width
     return nn.Sequential(*layers, nn.Linear(inputs, 1))

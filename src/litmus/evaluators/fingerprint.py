@@ -1,6 +1,6 @@
 """PSSVF with policy fingerprinting: ask the policy what it does in K learned probing states.
 
-    probing actions  ã_k = π_θ(s̃_k)
+    probing actions  ã_k = π_θ(s̃_k), perhaps in units of their half range
     fingerprint      [ã_1, …, ã_K]
     V(θ)           = head(fingerprint)
 
@@ -9,6 +9,7 @@ Probing states and head are learned together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -20,11 +21,15 @@ from litmus.evaluators import FingerprintOptions
 from litmus.evaluators.base import Evaluator, make_head, rescale_head
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import Population
+from litmus.policies.rows import Activation
 
 
 class FingerprintEvaluator(Evaluator):
     Options = FingerprintOptions
     probing_states: nn.Parameter  # [K, *state], normalised coordinates
+    action_center: Tensor | None  # [A]
+    action_half_range: Tensor | None  # [A]
+    """What the head takes is (action - center) / half range; None: actions as they are."""
 
     def __init__(
         self,
@@ -33,15 +38,22 @@ class FingerprintEvaluator(Evaluator):
         num_probing_states: int,
         hidden: Sequence[int],
         probing_range: Sequence[float] = (0.0, 1.0),
+        activation: Activation = "relu",
+        action_units: Sequence[Sequence[float]] | None = None,
     ) -> None:
+        """`action_units`: centres [A] and half ranges [A]."""
         super().__init__(state_shape)
         self.num_actions = num_actions
-        self.hidden = tuple(hidden)
+        self.hidden, self.activation = tuple(hidden), activation
+        self.action_units = None if action_units is None else [list(one) for one in action_units]
+        center, half_range = _check_units(action_units, num_actions)
+        self.register_buffer("action_center", center, persistent=False)
+        self.register_buffer("action_half_range", half_range, persistent=False)
         self.probing_range = (float(probing_range[0]), float(probing_range[1]))
         low, high = self.probing_range
         initial = torch.rand(num_probing_states, *self.state_shape) * (high - low) + low
         self.probing_states = nn.Parameter(initial)
-        self.head = make_head(num_probing_states * num_actions, self.hidden)
+        self.head = make_head(num_probing_states * num_actions, self.hidden, activation)
 
     @classmethod
     def design(cls, architecture: Architecture, options: FingerprintOptions) -> Self:
@@ -51,6 +63,8 @@ class FingerprintEvaluator(Evaluator):
             options.probing_states,
             options.evaluator_hidden,
             (options.probing_low, options.probing_high),
+            options.evaluator_activation,
+            architecture.head.units.tolist() if options.evaluator_unit_actions else None,
         )
 
     def output(self, population: Population) -> Tensor:  # [B]
@@ -71,6 +85,8 @@ class FingerprintEvaluator(Evaluator):
 
     def _output_for(self, actions: Tensor) -> Tensor:  # [B, K, A] -> [B]
         actions = actions.to(self.probing_states.dtype)
+        if self.action_center is not None and self.action_half_range is not None:
+            actions = (actions - self.action_center) / self.action_half_range
         outputs: Tensor = self.head(actions.flatten(1)).squeeze(-1)
         return outputs
 
@@ -84,4 +100,19 @@ class FingerprintEvaluator(Evaluator):
             "num_probing_states": self.probing_states.shape[0],
             "hidden": list(self.hidden),
             "probing_range": list(self.probing_range),
+            "activation": self.activation,
+            "action_units": self.action_units,
         }
+
+
+def _check_units(
+    units: Sequence[Sequence[float]] | None, num_actions: int
+) -> tuple[Tensor | None, Tensor | None]:
+    if units is None:
+        return None, None
+    center, half_range = units
+    if not len(center) == len(half_range) == num_actions:
+        raise ValueError(f"{num_actions} actions need as many centres and half ranges")
+    if not all(map(math.isfinite, (*center, *half_range))) or min(half_range, default=1.0) <= 0:
+        raise ValueError("centres must be finite and half ranges above 0")
+    return torch.tensor(center), torch.tensor(half_range)

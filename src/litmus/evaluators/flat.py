@@ -15,20 +15,32 @@ from litmus.policies.architecture import Architecture
 from litmus.policies.judgeable import Judgeable
 from litmus.policies.policy import Policy
 from litmus.policies.population import FlatPopulation, Population
+from litmus.policies.rows import Activation
 
 
 class FlatEvaluator(Evaluator):
     Options = FlatOptions
 
-    def __init__(self, state_shape: Sequence[int], num_params: int, hidden: Sequence[int]) -> None:
+    def __init__(
+        self,
+        state_shape: Sequence[int],
+        num_params: int,
+        hidden: Sequence[int],
+        activation: Activation = "relu",
+    ) -> None:
         super().__init__(state_shape)
         self.num_params = num_params
-        self.hidden = tuple(hidden)
-        self.head = make_head(num_params, self.hidden)
+        self.hidden, self.activation = tuple(hidden), activation
+        self.head = make_head(num_params, self.hidden, activation)
 
     @classmethod
     def design(cls, architecture: Architecture, options: FlatOptions) -> Self:
-        return cls(architecture.state_shape, architecture.num_params, options.evaluator_hidden)
+        return cls(
+            architecture.state_shape,
+            architecture.num_params,
+            options.evaluator_hidden,
+            options.evaluator_activation,
+        )
 
     def output(self, population: Population) -> Tensor:  # [B]
         if not isinstance(population, FlatPopulation):
@@ -63,4 +75,5 @@ class FlatEvaluator(Evaluator):
             "state_shape": list(self.state_shape),
             "num_params": self.num_params,
             "hidden": list(self.hidden),
+            "activation": self.activation,
         }

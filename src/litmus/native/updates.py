@@ -27,6 +27,7 @@ from litmus.native.library import (
     find_library,
 )
 from litmus.native.perceptrons import describe_shape, find_flat_places
+from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.rows import MlpShape
 
@@ -46,6 +47,7 @@ class CompiledUpdates:
         self.count_threads, self.unit = count_threads, (0.0, 1.0)
         self.evaluator, self.storage = evaluator, storage
         states, head = evaluator.probing_states, architecture.head
+        center, half_range = find_squashing(head, evaluator)
         self.rows = (ctypes.c_void_p * batch_size)()
         self.returns = np.zeros(batch_size, dtype=np.float32)
         self.weights = np.zeros(batch_size, dtype=np.float32)
@@ -54,7 +56,7 @@ class CompiledUpdates:
         self.theta_gradient = self._reserve(learner.theta.numel())
         policy_shape = architecture.shape
         widths = (states.shape[0] * head.size, *evaluator.hidden, 1)
-        head_shape = MlpShape(tuple(pairwise(widths)), "relu")
+        head_shape = MlpShape(tuple(pairwise(widths)), evaluator.activation)
         self.call = EvaluatorCall(
             policies=PopulationCall(
                 describe_shape(policy_shape),
@@ -64,8 +66,8 @@ class CompiledUpdates:
                 find_flat_places(policy_shape),
                 threads=1,
             ),
-            center=self._point_to(torch.from_numpy(head.center)),
-            half_range=self._point_to(torch.from_numpy(head.half_range)),
+            center=self._point_to(center),
+            half_range=self._point_to(half_range),
             head=PopulationCall(describe_shape(head_shape), 1, batch_size, threads=1),
             answers=self._reserve(batch_size * widths[0] + MOST_LANES),
             slopes=self._reserve(batch_size * widths[0]),
@@ -169,6 +171,15 @@ def compile_updates(
     return CompiledUpdates(
         library, learner, architecture, evaluator, storage, batch_size, count_threads
     )
+
+
+def find_squashing(head: ActionHead, evaluator: FingerprintEvaluator) -> tuple[Tensor, Tensor]:
+    """Centre and half range [A] of what the evaluator's head is shown."""
+    center, half_range = torch.from_numpy(head.center), torch.from_numpy(head.half_range)
+    if evaluator.action_center is None or evaluator.action_half_range is None:
+        return center, half_range
+    unit = evaluator.action_half_range
+    return (center - evaluator.action_center) / unit, half_range / unit
 
 
 class _AdamState:

@@ -89,6 +89,18 @@ class ActionHead:
         room = np.nextafter(room, 0.0)  # the differences are rounded too
         return np.where(leaves & self.bounded, _round_down(room), half)
 
+    @cached_property
+    def units(self) -> NDArray[np.float32]:  # [2, A]
+        """Centres and half ranges of those action parameters that are actions between two bounds;
+        0 and 1 for all others. An action that has only one value is in units of 1."""
+        units = np.stack([np.zeros(self.size, np.float32), np.ones(self.size, np.float32)])
+        if self.distribution != "categorical":
+            count = self._continuous.size  # log-stds follow, if any
+            units[0, :count][self.bounded] = self.center[self.bounded]
+            has_range = self.bounded & (self.half_range > 0)
+            units[1, :count][has_range] = self.half_range[has_range]
+        return units
+
     def squash(self, outputs: NDArray[np.float32]) -> NDArray[np.float32]:  # [..., A]
         """Turn raw outputs into action parameters, in place where that is possible."""
         if self.distribution == "categorical":

@@ -64,6 +64,11 @@ class RunDirectory:
         return self.path / "policy.safetensors"
 
     @property
+    def last_policy_path(self) -> Path:
+        """Of a run that handed over the best policy it measured: the one it ended with."""
+        return self.path / "last_policy.safetensors"
+
+    @property
     def evaluator_path(self) -> Path:
         return self.path / "evaluator.safetensors"
 

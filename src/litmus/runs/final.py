@@ -13,7 +13,9 @@ FINAL_SHARE = 0.1
 """A run with fewer than 200 evaluations has no 20 near its end: there it is the last tenth."""
 
 DEFINITION = (
-    f"the mean over a run's last {FINAL_EVALUATIONS} evaluations, or over the last tenth of them "
+    "the mean return of the policy that a run handed over, in episodes that it was not chosen by; "
+    f"for a run that hands over its last policy, the mean over its last {FINAL_EVALUATIONS} "
+    "evaluations, or over the last tenth of them "
     f"in a run with fewer than {round(FINAL_EVALUATIONS / FINAL_SHARE)}"
 )
 
@@ -26,9 +28,17 @@ def select_evaluations(events: Sequence[Event]) -> list[Event]:
 
 def select_final_evaluations(events: Sequence[Event]) -> list[Event]:
     """The evaluations that the final return is the mean of; none where there are none yet."""
+    if (handed_over := find_handed_over(events)) is not None:
+        return [handed_over]
     evaluations = select_evaluations(events)
     share = math.ceil(FINAL_SHARE * len(evaluations))
     return evaluations[-min(FINAL_EVALUATIONS, max(1, share)) :]
+
+
+def find_handed_over(events: Sequence[Event]) -> Event | None:
+    """How the policy did that was handed over as the best one measured, if the run chose one."""
+    found = (one for one in reversed(events) if one["event"] == "handed_over" and _has_mean(one))
+    return next(found, None)
 
 
 def compute_final_return(events: Sequence[Event]) -> float | None:
@@ -47,10 +57,18 @@ def describe_final_return(events: Sequence[Event]) -> str:
     final, count = compute_final_return(events), len(select_final_evaluations(events))
     if final is None:
         return ""
-    over = "the last evaluation" if count == 1 else f"mean of the last {count} evaluations"
+    if (handed_over := find_handed_over(events)) is not None:
+        over = describe_handed_over(handed_over)
+    else:
+        over = "the last evaluation" if count == 1 else f"mean of the last {count} evaluations"
     untrained = find_untrained_return(events)
     before = "" if untrained is None else f"; untrained policy {untrained:.1f}"
     return f"final return {final:.1f} ({over}{before})"
+
+
+def describe_handed_over(event: Event) -> str:
+    which = "the last policy" if event.get("is_last") else f"the policy of step {event['steps']:,}"
+    return f"{which}, measured best; mean of {len(event.get('returns', []))} fresh episodes"
 
 
 def _has_mean(event: Event) -> bool:

@@ -91,6 +91,36 @@ class Evaluation:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A policy that may be handed over, and what it earned so far."""
+
+    flat_params: NDArray[np.float32]
+    normalizer: Normalizer
+    returns: NDArray[np.float64]  # finite ones only
+    steps: int
+    """Of the run, when it was θ."""
+
+
+@dataclass
+class SelectionState:
+    """What was measured to find the best policy."""
+
+    untrained: Candidate
+    best: Candidate
+    center: dict[str, Any]
+    """Where the algorithm stood when it had the best one; empty for one that cannot go back."""
+    episodes: int
+    """Run for this so far."""
+    spent: int
+    """Steps of these."""
+    cost: int
+    """Steps of the last measurement."""
+    falls: int
+    """Measurements in a row that were clearly worse than the best."""
+    times_back: int
+
+
+@dataclass(frozen=True)
 class RunState:
     counters: Counters
     cores: int
@@ -98,14 +128,17 @@ class RunState:
     policy: PolicyState
     evaluator: EvaluatorState | None
     evaluation: Evaluation | None
+    selection: SelectionState | None
     algorithm: dict[str, Any]
 
     def check(self) -> None:
         """ValueError where its parts do not fit together."""
         architecture = self.policy.build_architecture()
         size = int(np.prod(architecture.state_shape))
-        parts: list[PolicyState | Evaluation] = [self.policy]
+        parts: list[PolicyState | Evaluation | Candidate] = [self.policy]
         parts += [] if self.evaluation is None else [self.evaluation]
+        if self.selection is not None:
+            parts += [self.selection.untrained, self.selection.best]
         for part in parts:
             _check_array(part.flat_params, architecture.num_params, np.float32)
             _check_array(part.normalizer.mean, size, np.float64)

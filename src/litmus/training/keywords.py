@@ -32,6 +32,8 @@ class SharedKeywords(TypedDict, total=False):
     survival_bonus: Literal["auto", "keep", "remove"]
     evaluate_every: Whole
     evaluate_episodes: Whole
+    selection_share: float
+    selection_episodes: Whole
     checkpoint_seconds: float
     tensorboard: bool
 
@@ -40,17 +42,24 @@ class VanillaKeywords(SharedKeywords, total=False):
     """Of vanilla-pssvf."""
 
     round_size: Whole
+    round_steps: Whole
+    max_round_size: Whole
     overlap: bool
     noise: float
     evaluator: str
     evaluator_hidden: Sequence[int]
+    evaluator_activation: Literal["tanh", "relu"]
     policy_lr: float
+    policy_step: float
+    policy_step_decay: float
     evaluator_lr: float
     policy_updates: Whole
     evaluator_updates: Whole
+    steps_per_turn: Whole
     batch_size: Whole
     buffer_size: Whole
     recency: float
+    recency_unit: Literal["episode", "round"]
     standardize_returns: bool
 
 
@@ -60,6 +69,7 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_states: Whole
     probing_low: float
     probing_high: float
+    evaluator_unit_actions: bool
 
 
 class ArsKeywords(SharedKeywords, total=False):

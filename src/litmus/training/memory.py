@@ -17,6 +17,7 @@ from litmus.config import PssvfConfig, TrainConfig
 from litmus.errors import BadInput, RunFailed
 from litmus.policies.architecture import Architecture
 from litmus.rollouts.machine import WORKER_BYTES, count_cores, find_memory
+from litmus.training.selection import count_at_once
 
 FLOAT, DOUBLE = 4, 8
 POLICY_COPIES = 12
@@ -58,7 +59,7 @@ def estimate(config: TrainConfig, architecture: Architecture) -> Need:
     params = count_params(architecture)
     states = _multiply(architecture.state_shape)
     workers = count_cores() if config.workers is None else config.workers
-    jobs = 2 * (config.episodes_at_once + config.evaluate_episodes)
+    jobs = 2 * (config.episodes_at_once + config.evaluate_episodes) + count_at_once(config)
     parts: dict[str, float] = {
         "its workers (--workers)": workers * WORKER_BYTES,
         "copies of the policy (--hidden)": POLICY_COPIES * FLOAT * params,
@@ -79,16 +80,16 @@ def _estimate_learning(
     inputs = asked * actions if asked else params
     widths = [inputs, *options.get("evaluator_hidden", ()), 1]
     weights = sum(outputs * (inputs + 1) for inputs, outputs in pairwise(widths))
-    policies = min(config.buffer_size, config.steps + config.round_size)
+    policies = min(config.buffer_size, config.steps + config.episodes_at_once)
     batch = min(config.batch_size, policies)  # a policy that is drawn twice is asked once
-    drawn = config.round_size * config.evaluator_updates * config.batch_size
+    drawn = config.episodes_at_once * config.evaluator_updates * config.batch_size
     hidden = sum(config.architecture_options.get("hidden", ()))
     return {
         "the evaluator (--probing-states, --evaluator-hidden)": EVALUATOR_COPIES
         * FLOAT
         * (weights + asked * states),
         "the buffer (--buffer-size × --hidden)": FLOAT * (policies * params + config.buffer_size),
-        "a round's policies (--round-size)": 2 * FLOAT * config.round_size * params,
+        "a round's policies (--round-size)": 2 * FLOAT * config.episodes_at_once * params,
         "batches (--batch-size, --evaluator-updates, --round-size)": 3 * DOUBLE * drawn,
         "a batch's probing actions (--batch-size, --probing-states)": 2
         * FLOAT

@@ -35,6 +35,7 @@ from litmus.training.callbacks import Callback, CallbackRaised, Teller
 from litmus.training.display import Display
 from litmus.training.interrupts import Interrupted, InterruptFlag
 from litmus.training.memory import is_out_of_memory
+from litmus.training.selection import Choice, Measured, Selection, count_at_once
 from litmus.training.setup import choose_device, design_policy, torch_threads
 from litmus.training.tensorboard import make_tensorboard
 
@@ -69,7 +70,9 @@ class Trainer:
             Setting(spec, self.architecture, config.seed),
             config.workers,
             # The round being learned from frees its places before the next but one is started.
-            capacity=2 * config.episodes_at_once + 2 * config.evaluate_episodes,
+            capacity=2 * config.episodes_at_once
+            + 2 * config.evaluate_episodes
+            + count_at_once(config),
             device=self.device.type,
             tell=display.note,
         )
@@ -93,6 +96,7 @@ class Trainer:
         """Everything that stands on an algorithm."""
         run = self.run
         self.journal = open_journal(run, self.architecture)
+        self.selection = Selection(self.config, self.collector, self.algorithm)
         self._evaluation: Evaluation | None = None
         self._evaluation_pending: Pending | None = None
         if restored is not None:
@@ -130,11 +134,13 @@ class Trainer:
             with torch_threads(self.device, self.cores):
                 if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
-                    self._save()
                     self._start_evaluation_if_due()
+                    if self.selection.state is None:
+                        self._record_measurement(self.selection.begin())
+                    self._save()
                 if self._interrupt.is_set:
                     raise Interrupted
-                while self.counters.steps < self.config.steps:
+                while self.counters.steps + self.selection.reserve < self.config.steps:
                     self._iterate()
                 self._finish()
         except CallbackRaised as error:
@@ -174,6 +180,7 @@ class Trainer:
         self._record(self.algorithm.iterate())
         self._take_snapshot_if_due()
         self._finish_evaluation()
+        self._record_measurement(self.selection.measure_if_due(self.counters.steps))
         self._start_evaluation_if_due()
         self.display.update(self.counters.steps, self.counters.latest_return)
         self._tell()
@@ -223,6 +230,25 @@ class Trainer:
             "training_mean": _mean([outcome.training_return for outcome in kept]),
             "dropped": counters.dropped,
         }
+
+    def _record_measurement(self, measured: Measured | None) -> None:
+        if measured is None:
+            return
+        counters, steps = self.counters, self.counters.steps
+        counters.steps += measured.steps
+        counters.episodes += measured.episodes
+        self._write(
+            "measurement",
+            steps=steps,
+            mean=_mean(measured.returns.tolist()),
+            returns=measured.returns.tolist(),
+            is_best=measured.is_best,
+            went_back=measured.went_back,
+        )
+        if measured.went_back:
+            self.display.note(
+                f"θ has become worse than it was: back to the best measured policy, step {steps}"
+            )
 
     def _take_snapshot_if_due(self) -> None:
         """Keep the probing states of the start and of each hundredth of the run."""
@@ -299,7 +325,11 @@ class Trainer:
             self._start_evaluation()
             self._finish_evaluation()
         self._save()
-        self._describe_policy().build().save(self.run.policy_path)
+        choice = self.selection.choose(self.counters.steps)
+        if choice is None:
+            self._describe_policy().build().save(self.run.policy_path)
+        else:
+            self._hand_over(choice)
         if self.algorithm.evaluator is not None:
             self.algorithm.evaluator.save(self.run.evaluator_path)
         self._write(
@@ -311,6 +341,40 @@ class Trainer:
         )
         self.metrics.sync()
         self.teller.tell()
+
+    def _hand_over(self, choice: Choice) -> None:
+        """Save the better of best and last, and measure it on episodes that nothing chose it by."""
+        config, counters, chosen = self.config, self.counters, choice.handed_over
+        counters.steps += choice.steps
+        counters.episodes += choice.episodes
+        for one, path in ((chosen, self.run.policy_path), (choice.last, self.run.last_policy_path)):
+            state = PolicyState.of(self.architecture, one.flat_params, one.normalizer)
+            state.build().save(path)
+        first = counters.evaluations * config.evaluate_episodes
+        evaluation = Evaluation(
+            chosen.flat_params, chosen.normalizer, chosen.steps, counters.episodes, first
+        )
+        self._submit_evaluation(evaluation)
+        assert self._evaluation_pending is not None
+        episodes, self._evaluation_pending = self._evaluation_pending.result(), None
+        returns = [one.return_ for one in episodes if np.isfinite(one.return_)]
+        counters.latest_return = _mean(returns)
+        self._write(
+            "handed_over",
+            steps=chosen.steps,
+            episodes_done=counters.episodes,
+            mean=counters.latest_return,
+            returns=returns,
+            is_last=chosen is choice.last,
+            is_improvement=choice.is_improvement,
+            last_mean=_mean(choice.last.returns.tolist()),
+            untrained_mean=_mean(choice.untrained.returns.tolist()),
+        )
+        if not choice.is_improvement:
+            self.display.note(
+                "warning: this run did not improve: on fresh episodes its best policy is not "
+                "clearly better than the untrained one"
+            )
 
     def _write(self, event: str, **values: Any) -> None:
         line = self.metrics.write(event, **values, wall_s=round(self._wall(), 3))
@@ -337,6 +401,7 @@ class Trainer:
             self._describe_policy(),
             None if evaluator is None else EvaluatorState.of(evaluator),
             self._evaluation,
+            self.selection.state,
             dict(self.algorithm.state_dict()),
         )
         try:
@@ -354,6 +419,7 @@ class Trainer:
             evaluator.load_state_dict(state.evaluator.tensors)
         self.algorithm.load_state_dict(state.algorithm, restored.rounds)
         self._cut_back(restored)
+        self.selection.state = state.selection
         self._evaluation = state.evaluation
         if self._evaluation is not None:
             self._submit_evaluation(self._evaluation)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from litmus.algorithms.buffer import Buffer, DeviceTable, RowBlocks
+from litmus.algorithms.buffer import Buffer, DeviceTable, Recency, RowBlocks
 
 CPU = torch.device("cpu")
 
@@ -29,13 +29,13 @@ def fill(buffer: Buffer, count: int, first: int = 0, at_once: int = 3) -> None:
     for start in range(0, count, at_once):
         piece = numbers[start : start + at_once]
         policies = np.repeat(piece[:, None], buffer.storage.num_params, axis=1)
-        buffer.add(policies, piece.tolist())
+        buffer.add(policies, piece.tolist(), [0] * len(piece))
 
 
 def draw_returns(buffer: Buffer, draws: int, recency: float, size: int = 50) -> np.ndarray:
     """The returns of `draws` drawn policies, each as often as its weight says."""
     drawn = []
-    for slots in buffer.draw(draws // size, size, recency, np.random.default_rng(0)):
+    for slots in buffer.draw(draws // size, size, Recency(recency), np.random.default_rng(0)):
         batch = buffer.select(torch.from_numpy(slots))
         counts = np.rint(batch.weights.numpy() * size).astype(int)
         assert counts.sum() == size
@@ -63,7 +63,7 @@ def test_draws_follow_one_over_age_to_the_k(make, recency: float, stored: int) -
 def test_a_batch_is_as_large_as_was_asked_for_and_its_weights_sum_to_one(make) -> None:
     buffer = make(10, 3)
     fill(buffer, 4)
-    slots = buffer.draw(7, 16, 1.1, np.random.default_rng(0))
+    slots = buffer.draw(7, 16, Recency(1.1), np.random.default_rng(0))
     assert slots.shape == (7, 16)
     for row in slots:
         batch = buffer.select(torch.from_numpy(row))

@@ -10,6 +10,7 @@ import torch
 from toys import ConvArchitecture
 
 from litmus.errors import BadInput
+from litmus.evaluators import FingerprintOptions
 from litmus.evaluators.base import load_evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
@@ -18,20 +19,21 @@ from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
 from litmus.policies.population import FlatPopulation, MixedPopulation
-from litmus.tasks.base import ContinuousActions
+from litmus.tasks.base import ContinuousActions, DiscreteActions
 
 HEAD = ActionHead("deterministic", ContinuousActions((-1.0, -1.0), (1.0, 1.0)))
 MLP = MlpArchitecture((3,), HEAD, hidden=(5,))
+WIDE = ActionHead("deterministic", ContinuousActions((-3.0, -1.0), (5.0, 0.0)))
 KINDS = ["fingerprint", "flat"]
 ROUNDING = 1e-4
 """Of a value: ten times γ_n Σ |a_i b_i| of its largest sums, which are of 33 numbers of 0.07."""
 
 
-def make(kind: str):
+def make(kind: str, **options):
     torch.manual_seed(0)
     if kind == "fingerprint":
-        return FingerprintEvaluator((3,), 2, num_probing_states=4, hidden=(6,))
-    return FlatEvaluator((3,), MLP.num_params, hidden=(6,))
+        return FingerprintEvaluator((3,), 2, num_probing_states=4, hidden=(6,), **options)
+    return FlatEvaluator((3,), MLP.num_params, hidden=(6,), **options)
 
 
 def make_population(count: int = 3) -> FlatPopulation:
@@ -217,9 +219,73 @@ def test_probing_states_start_within_their_range() -> None:
     assert states.mean() == pytest.approx(1.5, abs=0.3)
 
 
+def test_in_unit_actions_the_bounds_do_not_matter() -> None:
+    """The same networks, within ±1 and within other bounds: all that differs is the unit."""
+    evaluator, flat = make("fingerprint"), make_population().flat_params
+    expected = evaluator.value(FlatPopulation(MLP, flat))
+    wide = MlpArchitecture((3,), WIDE, MLP.hidden)
+    in_units = make("fingerprint", action_units=WIDE.units.tolist())
+    torch.testing.assert_close(in_units.value(FlatPopulation(wide, flat)), expected)
+    actions = FlatPopulation(wide, flat).actions(in_units.probing_states)
+    torch.testing.assert_close(in_units.value_of_actions(actions), expected)
+    for row, value in zip(flat.detach(), expected, strict=True):
+        policy = Policy(wide, row, Normalizer.identity((3,)))
+        for judged in (policy, lambda states, policy=policy: policy(states).detach().numpy()):
+            assert in_units.score(judged) == pytest.approx(value.item(), rel=ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("head", "units"),
+    [
+        (WIDE, [[1.0, -0.5], [4.0, 0.5]]),
+        (ActionHead("gaussian", WIDE.actions), [[1.0, -0.5, 0.0, 0.0], [4.0, 0.5, 1.0, 1.0]]),
+        (ActionHead("categorical", DiscreteActions(3)), [[0.0] * 3, [1.0] * 3]),
+        (
+            ActionHead("deterministic", ContinuousActions((0.3, -np.inf), (np.inf, np.inf))),
+            [[0.0, 0.0], [1.0, 1.0]],
+        ),
+        (ActionHead("deterministic", ContinuousActions((2.0,), (2.0,))), [[2.0], [1.0]]),
+    ],
+    ids=["bounded", "gaussian", "categorical", "without bounds", "only one value"],
+)
+def test_only_actions_between_two_bounds_have_units_of_their_own(head, units) -> None:
+    assert head.units.tolist() == units
+    architecture = MlpArchitecture((3,), head, hidden=(5,))
+    options = FingerprintOptions(probing_states=4, evaluator_unit_actions=True)
+    evaluator = FingerprintEvaluator.design(architecture, options)
+    population = FlatPopulation(architecture, torch.randn(2, architecture.num_params))
+    assert evaluator.value(population).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    "units", [[[0.0], [1.0]], [[0.0, 0.0], [1.0, 0.0]], [[0.0, 0.0], [1.0, float("nan")]]]
+)
+def test_units_that_cannot_be_are_refused(units) -> None:
+    with pytest.raises(ValueError, match="half ranges"):
+        make("fingerprint", action_units=units)
+
+
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_head_bends_as_it_is_told_to(kind: str) -> None:
+    evaluator = make(kind, activation="tanh")
+    first, _, last = evaluator.head
+    given = torch.randn(5, first.in_features)
+    with torch.no_grad():
+        torch.testing.assert_close(evaluator.head(given), last(torch.tanh(first(given))))
+        torch.testing.assert_close(make(kind).head(given), last(torch.relu(first(given))))
+
+
+OPTIONS = {
+    "fingerprint": {},
+    "flat": {},
+    "fingerprint, tanh": {"activation": "tanh", "action_units": WIDE.units.tolist()},
+    "flat, tanh": {"activation": "tanh"},
+}
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
 def test_an_evaluator_is_the_same_after_saving_and_loading(kind: str, tmp_path) -> None:
-    evaluator, population = make(kind), make_population()
+    evaluator, population = make(kind.split(",")[0], **OPTIONS[kind]), make_population()
     evaluator.set_normalizer(Normalizer(np.arange(3.0), np.arange(1.0, 4.0)))
     evaluator.save(tmp_path / "evaluator.safetensors")
     loaded = load_evaluator(tmp_path / "evaluator.safetensors")

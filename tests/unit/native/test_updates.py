@@ -47,6 +47,8 @@ class Case:
     head: tuple[int, ...]
     batch: int
     activation: str = "tanh"
+    head_activation: str = "relu"
+    unit_actions: bool = False
 
 
 CASES = {
@@ -54,6 +56,8 @@ CASES = {
     "small": Case((7, 5), SCALED, 3, (9,), 5),
     "linear": Case((), SCALED, 1, (4, 4), 1),
     "relu": Case((33,), UNIT, 50, (64,), 40, "relu"),
+    "tanh head": Case((7, 5), SCALED, 20, (33, 9), 16, head_activation="tanh"),
+    "unit actions": Case((7, 5), SCALED, 3, (9,), 5, unit_actions=True),
 }
 INTEGER_CASES = {
     "integers": Case((9, 7), SCALED, 5, (9,), 4, "relu"),
@@ -68,10 +72,17 @@ def make_learner(case: str, seed: int = 0) -> Learner:
     action_head = ActionHead("deterministic", chosen.actions)
     architecture = MlpArchitecture((4,), action_head, chosen.hidden, chosen.activation)
     theta = flatten(architecture.build()).requires_grad_()
-    evaluator = FingerprintEvaluator((4,), action_head.size, chosen.states, chosen.head)
+    evaluator = FingerprintEvaluator(
+        (4,),
+        action_head.size,
+        chosen.states,
+        chosen.head,
+        activation=chosen.head_activation,
+        action_units=action_head.units.tolist() if chosen.unit_actions else None,
+    )
     buffer = Buffer(64, architecture.num_params, CPU)
     rows = theta.detach() + 0.1 * torch.randn(64, architecture.num_params)
-    buffer.add(rows.numpy(), np.linspace(-1, 2, 64).tolist())
+    buffer.add(rows.numpy(), np.linspace(-1, 2, 64).tolist(), [0] * 64)
     optimizers = (
         torch.optim.Adam([theta], lr=1e-3, fused=True),
         torch.optim.Adam(evaluator.parameters(), lr=1e-3, fused=True),
@@ -135,12 +146,16 @@ class Learned:
             architecture.shape.layer_sizes, architecture.activation, rows, evaluator.probing_states
         )
         squashed = Squashed(architecture.head, self.policies.outputs)
-        sizes = squashed.actions.value.shape  # [B, K, A]
+        shown, half_range = squashed.actions, exactly(1.0)
+        if evaluator.action_units is not None:
+            center, half_range = map(exactly, torch.tensor(evaluator.action_units))
+            shown = (shown - center) / half_range
+        sizes = shown.value.shape  # [B, K, A]
         self.head = Perceptrons(
             tuple(pairwise((sizes[1] * sizes[2], *evaluator.hidden, 1))),
-            "relu",
+            evaluator.activation,
             flatten_all(evaluator.head.parameters())[None],
-            squashed.actions.reshape(sizes[0], -1),
+            shown.reshape(sizes[0], -1),
         )
         values = self.head.outputs.reshape(-1)  # [B]
         if step == "fit":
@@ -150,7 +165,7 @@ class Learned:
         else:
             self.result, slopes = values[0], exactly(torch.ones(1))
         of_head, of_actions = self.head.go_back(slopes.reshape(1, -1, 1))
-        of_outputs = squashed.go_back(of_actions.reshape(*sizes))
+        of_outputs = squashed.go_back(of_actions.reshape(*sizes) / half_range)
         of_policies, of_states = self.policies.go_back(of_outputs)
         if step == "fit":
             self.gradient = concatenate([of_states.reshape(-1), of_head[0]])
@@ -231,7 +246,7 @@ def make_integer_learner(case: str) -> Learner:
         evaluator.probing_states[::2] = evaluator.probing_states[0]
         learner.theta.copy_(draw_policy())
     policies = np.stack([draw_policy().numpy() for _ in range(64)])
-    learner.buffer.add(policies, [float(number % 9) for number in range(64)])
+    learner.buffer.add(policies, [float(number % 9) for number in range(64)], [0] * 64)
     return learner
 
 

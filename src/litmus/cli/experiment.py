@@ -1,23 +1,21 @@
-"""`litmus experiment`: its options, and what it prints."""
+"""`litmus experiment`."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from litmus.options import parse_whole
+from litmus.cli.command import Command
+from litmus.options import OneLineParser, parse_whole
 from litmus.streams import stdout_for_results
 
-SUMMARY = "run an experiment of the paper, or a plan of your own, over tasks, algorithms and seeds"
+CHOICES = ("tasks", "algorithms", "seeds", "steps", "preset")
 
 
-def add_experiment(commands: Any) -> None:
-    parser = commands.add_parser(
-        "experiment", help=SUMMARY, description=f"{SUMMARY[:1].upper()}{SUMMARY[1:]}."
-    )
+def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     parser.add_argument(
         "name",
         metavar="NAME",
@@ -65,10 +63,9 @@ def add_experiment(commands: Any) -> None:
     parser.add_argument(
         "--redraw", action="store_true", help="train nothing: write up the runs that are finished"
     )
-    parser.set_defaults(run=run_experiment, _parser=parser)
 
 
-def run_experiment(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> None:
     from litmus.experiments.api import choose_folder, experiment, make_choices, make_plan
     from litmus.experiments.dry_run import describe_plan
 
@@ -102,4 +99,9 @@ def run_experiment(options: argparse.Namespace) -> None:
         print(f"wrote  {figures} ({drawn} files)")
 
 
-CHOICES = ("tasks", "algorithms", "seeds", "steps", "preset")
+EXPERIMENT = Command(
+    "experiment",
+    "run an experiment of the paper, or a plan of your own, over tasks, algorithms and seeds",
+    add_arguments,
+    run,
+)

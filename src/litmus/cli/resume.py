@@ -1,0 +1,42 @@
+"""`litmus resume`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from litmus.cli.command import Command
+from litmus.cli.results import offering_resume, print_result
+from litmus.options import OneLineParser, parse_whole
+from litmus.streams import stdout_for_results
+
+
+def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
+    parser.add_argument("path", metavar="RUN", help="run directory")
+    parser.add_argument(
+        "--steps",
+        type=partial(parse_whole, "steps"),
+        metavar="N",
+        help="make the run longer: train until N steps are done",
+    )
+    parser.add_argument(
+        "--workers",
+        type=partial(parse_whole, "workers"),
+        metavar="N",
+        help="worker processes from now on",
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    from litmus.training.api import resume
+
+    with offering_resume(Path(options.path)), stdout_for_results():
+        resumed = resume(options.path, steps=options.steps, workers=options.workers)
+    print_result(resumed)
+
+
+RESUME = Command(
+    "resume", "continue an interrupted run exactly where it stopped", add_arguments, run
+)

@@ -1,0 +1,178 @@
+"""Which policy a run hands over: the best that was measured on the way, not the last one.
+
+A share of the steps measures θ now and then. What seems better than the best so far is measured
+once more before it takes its place; what is clearly worse twice in a row sends learning back to the
+best. In the end the best, the last and the untrained policy meet on fresh episodes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.algorithms.base import Algorithm, GoesBack
+from litmus.config import TrainConfig
+from litmus.rollouts.base import Collector, Request
+from litmus.runs.state import Candidate, SelectionState
+from litmus.seeding import Stream
+
+CLEARLY = 2.0
+"""Standard errors of a difference that is hardly luck."""
+FALLS = 2
+"""Measurements in a row that must be clearly worse before learning goes back."""
+FINALISTS, FINAL_FACTOR = 3, 2
+"""Policies that meet in the end; each runs so many times the episodes of a measurement."""
+FINAL_INDEX = 2**40
+"""Where the episodes of the end begin: a run that goes on later does not notice that they were."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One measurement of θ on the way."""
+
+    returns: NDArray[np.float64]
+    steps: int
+    episodes: int
+    is_best: bool
+    went_back: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the best, the last and the untrained policy did in the end."""
+
+    best: Candidate
+    last: Candidate
+    untrained: Candidate
+    steps: int
+    episodes: int
+
+    @property
+    def handed_over(self) -> Candidate:
+        return max((self.last, self.best), key=lambda one: compute_mean(one.returns))
+
+    @property
+    def is_improvement(self) -> bool:
+        return is_clearly_less(self.untrained.returns, self.handed_over.returns)
+
+
+def count_at_once(config: TrainConfig) -> int:
+    """Episodes that the pool must have room for."""
+    return FINAL_FACTOR * config.selection_episodes if config.selection_share else 0
+
+
+class Selection:
+    """Measures an algorithm's θ; `state` is what a checkpoint keeps, None where it is off."""
+
+    def __init__(self, config: TrainConfig, collector: Collector, algorithm: Algorithm) -> None:
+        self.config, self.collector, self.algorithm = config, collector, algorithm
+        self.state: SelectionState | None = None
+
+    def begin(self) -> Measured | None:
+        """Measure the untrained policy."""
+        if self.config.selection_share == 0:
+            return None
+        untrained = self._describe_theta(steps=0)
+        self.state = SelectionState(untrained, untrained, self._find_center(), 0, 0, 0, 0, 0)
+        untrained = self._measure(self.state, untrained)
+        self.state.untrained = self.state.best = untrained
+        self.state.cost = self.state.spent
+        return Measured(
+            untrained.returns, self.state.spent, self.state.episodes, is_best=True, went_back=False
+        )
+
+    @property
+    def reserve(self) -> int:
+        """Steps that the end will take, more or less."""
+        if self.state is None:
+            return 0
+        most = int(self.config.selection_share * self.config.steps)
+        return min(FINALISTS * FINAL_FACTOR * self.state.cost, most)
+
+    def measure_if_due(self, steps: int) -> Measured | None:
+        """`steps`: of the run so far."""
+        state, share = self.state, self.config.selection_share
+        if state is None or state.spent + state.cost > share * steps:
+            return None
+        spent, episodes = state.spent, state.episodes
+        theta = self._measure(state, self._describe_theta(steps))
+        state.cost = state.spent - spent
+        if is_less(state.best.returns, theta.returns):
+            theta = self._measure(state, theta)
+        is_best, went_back = is_less(state.best.returns, theta.returns), False
+        if is_best:
+            state.best, state.center, state.falls = theta, self._find_center(), 0
+        elif is_clearly_less(theta.returns, state.best.returns):
+            state.best = self._measure(state, state.best)  # perhaps it was only lucky
+            if is_clearly_less(theta.returns, state.best.returns):
+                state.falls += 1
+                went_back = self._go_back_if_lost(state)
+        else:
+            state.falls = 0
+        return Measured(
+            theta.returns, state.spent - spent, state.episodes - episodes, is_best, went_back
+        )
+
+    def choose(self, steps: int) -> Choice | None:
+        """Let the policies meet on episodes that none of them has seen; `steps`: of the run."""
+        if self.state is None:
+            return None
+        count = FINAL_FACTOR * self.config.selection_episodes
+        indices, spent, met = range(FINAL_INDEX, FINAL_INDEX + count), 0, []
+        for one in (self.state.best, self._describe_theta(steps), self.state.untrained):
+            returns, its_steps = self._run(one, indices)
+            met.append(replace(one, returns=returns))
+            spent += its_steps
+        best, last, untrained = met
+        return Choice(best, last, untrained, spent, FINALISTS * count)
+
+    def _go_back_if_lost(self, state: SelectionState) -> bool:
+        if state.falls < FALLS or not isinstance(self.algorithm, GoesBack):
+            return False
+        self.algorithm.go_back(state.center)
+        state.falls, state.times_back = 0, state.times_back + 1
+        return True
+
+    def _describe_theta(self, steps: int) -> Candidate:
+        algorithm = self.algorithm
+        return Candidate(algorithm.flat_params, algorithm.normalizer, np.empty(0), steps)
+
+    def _find_center(self) -> dict[str, object]:
+        return dict(self.algorithm.center) if isinstance(self.algorithm, GoesBack) else {}
+
+    def _measure(self, state: SelectionState, candidate: Candidate) -> Candidate:
+        """The candidate with some more returns."""
+        first, count = state.episodes, self.config.selection_episodes
+        returns, steps = self._run(candidate, range(first, first + count))
+        state.episodes += count
+        state.spent += steps
+        return replace(candidate, returns=np.concatenate([candidate.returns, returns]))
+
+    def _run(self, candidate: Candidate, indices: Sequence[int]) -> tuple[NDArray[np.float64], int]:
+        """Finite returns, and the steps of all."""
+        flat_params, normalizer = candidate.flat_params, candidate.normalizer
+        request = Request(flat_params, normalizer, 0.0, Stream.SELECTION, indices)
+        episodes = self.collector.start(request).result()
+        returns = np.array([one.return_ for one in episodes], dtype=np.float64)
+        return returns[np.isfinite(returns)], sum(one.steps for one in episodes)
+
+
+def compute_mean(returns: NDArray[np.float64]) -> float:
+    """Below everything where no return is known."""
+    return float(np.mean(returns)) if returns.size else -math.inf
+
+
+def is_less(some: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    return compute_mean(some) < compute_mean(others)
+
+
+def is_clearly_less(some: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    """By more than luck would explain."""
+    if not some.size or not others.size:
+        return is_less(some, others)
+    spread = sum(float(np.var(one, ddof=1)) / one.size for one in (some, others) if one.size > 1)
+    return compute_mean(others) - compute_mean(some) > CLEARLY * math.sqrt(spread)
