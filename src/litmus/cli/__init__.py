@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from litmus.cli.evaluate import EVALUATE
+from litmus.cli.experiment import EXPERIMENT
 from litmus.cli.listing import LIST
 from litmus.cli.report import REPORT
 from litmus.cli.resume import RESUME
@@ -23,7 +24,7 @@ from litmus.cli.watch import WATCH
 from litmus.errors import BadInput, RunFailed
 from litmus.options import OneLineParser
 
-COMMANDS = (TRAIN, RESUME, EVALUATE, REPORT, WATCH, LIST)
+COMMANDS = (TRAIN, RESUME, EVALUATE, EXPERIMENT, REPORT, WATCH, LIST)
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 MOST_TEXT = 1000
 

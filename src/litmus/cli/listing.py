@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from litmus.algorithms import ALGORITHMS, CHOICES
 from litmus.cli.command import Command
+from litmus.experiments import EXPERIMENTS
 from litmus.options import OneLineParser
 from litmus.presets import PRESETS, Preset
 from litmus.registry import Entry
@@ -42,6 +43,7 @@ LISTS: dict[str, Callable[[], list[str]]] = {
     "algorithms": lambda: _list_table(ALGORITHMS),
     "architectures": lambda: _list_table(CHOICES["architecture"]),
     "evaluators": lambda: _list_table(CHOICES["evaluator"]),
+    "experiments": lambda: _list_table(EXPERIMENTS),
 }
 
 LIST = Command("list", "show what there is to choose from", add_arguments, run)

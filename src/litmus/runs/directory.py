@@ -74,7 +74,7 @@ class RunDirectory:
 
     def make_folders(self) -> None:
         """The places that training writes to."""
-        with _as_bad_input(self.path):
+        with as_bad_input(self.path):
             self.checkpoints_path.mkdir(exist_ok=True)
             self.history_path.mkdir(exist_ok=True)
 
@@ -115,16 +115,16 @@ def create_run(path: Path, config: TrainConfig) -> Iterator[RunDirectory]:
     it. A run that fails before its first checkpoint leaves nothing behind.
     """
     run = RunDirectory(path)
-    with _as_bad_input(path):
+    with as_bad_input(path):
         _refuse_occupied(run)
         _check_free_space(path)
         is_new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
     with lock_run(run):
-        with _as_bad_input(path):
+        with as_bad_input(path):
             _refuse_occupied(run)  # again: now nobody else can be about to write
         try:
-            with _as_bad_input(path):
+            with as_bad_input(path):
                 _forget(run)
                 write_json(run.config_path, config.to_dict())
                 run.make_folders()
@@ -138,7 +138,7 @@ def create_run(path: Path, config: TrainConfig) -> Iterator[RunDirectory]:
 
 
 @contextlib.contextmanager
-def _as_bad_input(path: Path) -> Iterator[None]:
+def as_bad_input(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:

@@ -139,7 +139,7 @@ def train(
     from litmus.training.tensorboard import check_tensorboard
 
     check_tensorboard(settings)
-    _check_setup(settings)
+    check_setup(settings)
     interrupt = InterruptFlag(f"; go on with: litmus resume {path}")
     with interrupt.catching(), create_run(path, settings) as run:
         return _work(Run(run.path), None, callback, quiet, interrupt)
@@ -150,6 +150,14 @@ show_keywords(train, {name: one.default for name, one in find_options("pssvf", {
 
 def _go_on(run: Run, settings: TrainConfig, callback: Callback | None, quiet: bool) -> Run:
     """Resume a run that this very call has begun before; one that is finished is the result."""
+    refuse_other_config(run, settings)
+    if run.status == "finished":
+        return run
+    return resume(run.path, workers=settings.workers, callback=callback, quiet=quiet)
+
+
+def refuse_other_config(run: Run, settings: TrainConfig) -> None:
+    """BadInput where a run was begun with other options than these."""
     there, here = run.config.to_dict(), settings.to_dict()
     names = [name for name in (*here, *there) if there.get(name) != here.get(name)]
     different = [name for name in dict.fromkeys(names) if name != "workers"]  # changes no result
@@ -163,9 +171,6 @@ def _go_on(run: Run, settings: TrainConfig, callback: Callback | None, quiet: bo
             f"{run.path} holds a run with another configuration: {', '.join(shown)}{more}; "
             f"choose another {option('out')}"
         )
-    if run.status == "finished":
-        return run
-    return resume(run.path, workers=settings.workers, callback=callback, quiet=quiet)
 
 
 def resume(
@@ -183,7 +188,7 @@ def resume(
     with interrupt.catching(), lock_run(Run(path)):
         run = Run(path)
         config = _change_config(run, steps, workers)
-        _check_setup(config)
+        check_setup(config)
         restored = restore(run)
         run.make_folders()
         if config != run.config:
@@ -207,15 +212,15 @@ def _change_config(run: Run, steps: float | None, workers: float | None) -> Trai
     return dataclasses.replace(run.config, **changes)
 
 
-def _check_setup(config: TrainConfig) -> None:
-    """BadInput for a device that is not there, a task or policy that cannot be, or a size that
-    nothing here can hold."""
+def check_setup(config: TrainConfig) -> float:
+    """The bytes that a run takes; BadInput for a device that is not there, a task or policy that
+    cannot be, or a size that nothing here can hold."""
     from litmus.training.memory import check_memory
     from litmus.training.setup import choose_device, design_policy
 
     device = choose_device(config.device)
     try:
-        check_memory(config, design_policy(config, find_task(config)), device)
+        return check_memory(config, design_policy(config, find_task(config)), device)
     except MemoryError as error:
         raise BadInput(f"the run does not fit into memory: {one_line(error)}") from error
 

@@ -20,7 +20,8 @@ from litmus.algorithms.base import Algorithm, ForgetsRounds, Progress, Resources
 from litmus.errors import BadInput, RunFailed, command
 from litmus.files import describe_os_error, one_line, open_plain
 from litmus.rollouts.base import Pending, Request, Round, Setting
-from litmus.rollouts.make import count_cores, make_collector
+from litmus.rollouts.machine import count_learning_cores
+from litmus.rollouts.make import make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
 from litmus.runs.metrics import MetricsFile
 from litmus.runs.provenance import describe_process, find_kernels
@@ -55,7 +56,7 @@ class Trainer:
         self._interrupt = interrupt or InterruptFlag()
         self.teller = Teller(callback, run.path)
         config, spec = self.config, find_task(self.config)
-        self.counters, self.cores = Counters(), count_cores()
+        self.counters, self.cores = Counters(), count_learning_cores()
         self.architecture = design_policy(config, spec)
         if restored is not None:
             self.counters, self.cores = restored.state.counters, restored.state.cores
