@@ -12,7 +12,7 @@ from litmus.cli.command import Command
 from litmus.options import OneLineParser, parse_whole
 from litmus.streams import stdout_for_results
 
-CHOICES = ("tasks", "algorithms", "seeds", "steps", "preset")
+CHOICES = ("tasks", "algorithms", "seeds", "steps", "preset", "probing_states", "data")
 
 
 def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
@@ -35,6 +35,15 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
         "--steps", type=partial(parse_whole, "steps"), metavar="N", help="steps of every run"
     )
     parser.add_argument("--preset", metavar="NAME", help="instead of the experiment's own")
+    parser.add_argument(
+        "--probing-states",
+        type=partial(parse_whole, "probing_states"),
+        metavar="K",
+        help="of the experiments on images: instead of their own number",
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", help="of the experiments on images: the folder with their files"
+    )
     parser.add_argument(
         "--executor",
         choices=("local", "ray"),

@@ -31,6 +31,14 @@ EXPERIMENTS = Registry(
             "litmus.experiments.ars_grid:ARS_GRID",
             "the paper's search for the best step size, directions and noise of ARS",
         ),
+        "mnist-online": Entry(
+            "litmus.experiments.mnist_online:MNIST_ONLINE",
+            "images classified from returns alone, with 10 and 50 probing images",
+        ),
+        "mnist-offline": Entry(
+            "litmus.experiments.mnist_offline:MNIST_OFFLINE",
+            "from classifiers no better than chance to good ones, through a frozen evaluator",
+        ),
         "anywhere": Entry(
             "litmus.experiments.anywhere:ANYWHERE",
             "one preset on thirteen tasks that nobody tuned it for",

@@ -52,6 +52,8 @@ def experiment(
     seeds: int | str | Sequence[int] | None = None,
     steps: float | None = None,
     preset: str | None = None,
+    probing_states: float | None = None,
+    data: str | None = None,
     executor: ExecutorName = "local",
     ray_address: str | None = None,
     jobs: float | None = None,
@@ -67,7 +69,7 @@ def experiment(
     number of them or a range such as '100-109'. `results` is a file for the table with every curve.
     Raises RunFailed at the end where runs failed; all others are done and written up.
     """
-    choices = make_choices(tasks, algorithms, seeds, steps, preset)
+    choices = make_choices(tasks, algorithms, seeds, steps, preset, probing_states, data)
     folder = Path(out) if out is not None else choose_folder(name)
     chosen = choose_executor(executor, ray_address, jobs)
     require_packages("PIL", "matplotlib")
@@ -88,6 +90,8 @@ def make_choices(
     seeds: int | str | Sequence[int] | None = None,
     steps: float | None = None,
     preset: str | None = None,
+    probing_states: float | None = None,
+    data: str | None = None,
 ) -> Choices:
     return Choices(
         _read_names("tasks", tasks),
@@ -95,6 +99,8 @@ def make_choices(
         None if seeds is None else read_seeds(seeds),
         None if steps is None else check_whole("steps", steps, 1),
         preset,
+        None if probing_states is None else check_whole("probing_states", probing_states, 1),
+        data,
     )
 
 

@@ -67,6 +67,7 @@ class Grid:
         """Every configuration is built and every task tried out: what is wrong is told here."""
         from litmus.training.api import check_setup
 
+        choices.refuse(name, "probing_states", "data")
         tasks = list(dict.fromkeys(choices.tasks or self.tasks))
         variants, is_beside_random = self._choose(choices)
         seeds = choices.seeds or self.seeds

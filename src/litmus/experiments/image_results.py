@@ -11,13 +11,30 @@ import numpy as np
 
 from litmus.errors import BadInput
 from litmus.files import read_json, write_bytes
+from litmus.policies.population import FlatPopulation
 from litmus.runs.provenance import describe_process
+from litmus.runs.run import Run
+from litmus.tasks import find_task
+from litmus.tasks.classification import ClassificationTask
 
 Entry = dict[str, Any]
 
 
+def measure_accuracy(run: Run) -> float:
+    """From 0 to 1, of the run's policy on all images that it was evaluated on."""
+    import torch
+
+    task, policy = find_task(run.config).build(), run.policy
+    if not isinstance(task, ClassificationTask):
+        raise BadInput(f"{run.path} was not trained on a set of images")
+    rows = policy.flat_params.unsqueeze(0)
+    population = FlatPopulation(policy.architecture, rows, policy.normalizer)
+    with torch.no_grad():
+        return task.measure_all_held_out(population)[0].return_ / 100
+
+
 def summarize(accuracies: Sequence[float], interactions: int, **more: Any) -> Entry:
-    """Mean and standard deviation over seeds, of accuracies from 0 to 1."""
+    """Mean and standard deviation over seeds."""
     spread = float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else None
     return {
         "mean": float(np.mean(accuracies)),

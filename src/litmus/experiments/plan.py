@@ -29,6 +29,8 @@ class Choices:
     seeds: tuple[int, ...] | None = None
     steps: int | None = None
     preset: str | None = None
+    probing_states: int | None = None
+    data: str | None = None
 
     def refuse(self, experiment: str, *names: str) -> None:
         """BadInput for a choice that an experiment does not leave to the user."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -45,6 +46,13 @@ class CnnShape:
         lost = len(self.channels) * (self.kernel_size - 1)
         depth = self.channels[-1] if self.channels else self.image[0]
         return depth * (self.image[1] - lost) * (self.image[2] - lost)
+
+    @property
+    def initial_bounds(self) -> list[float]:
+        """Torch draws the parameters of each piece in `sizes` evenly from ± this."""
+        inputs = [i * self.kernel_size**2 for i, _ in self.convolutions]
+        bounds = [1 / (self.scale * math.sqrt(fan_in)) for fan_in in inputs]
+        return [bound for one in (*bounds, 1 / math.sqrt(self.features)) for bound in (one, one)]
 
     @property
     def sizes(self) -> list[int]:

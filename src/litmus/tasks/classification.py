@@ -70,6 +70,9 @@ class ClassificationTask:
         self.state_shape: tuple[int, ...] = tuple(self.train.images.shape[1:])
         classes = 1 + int(max(self.train.labels.max(), self.held_out.labels.max()))
         self.actions: Actions = DiscreteActions(classes)
+        self.pixel_mean = float(self.train.images.mean(dtype=np.float64))
+        self.pixel_std = float(self.train.images.std(dtype=np.float64))
+        """Of all pixels of all training images."""
         self._moments = self._describe_pixels()
         self._on_device: dict[tuple[bool, torch.device], tuple[Tensor, Tensor]] = {}
 
@@ -166,9 +169,8 @@ class ClassificationTask:
         """Mean and spread of all pixels together, the same for each: single pixels at the edge
         hardly vary, and dividing by that would make specks of dust the brightest of all."""
         count, size = self.images_per_episode, int(np.prod(self.state_shape))
-        mean = float(self.train.images.mean(dtype=np.float64))
-        variance = float(self.train.images.var(dtype=np.float64))
-        return Moments(count, np.full(size, mean), np.full(size, count * variance))
+        squared = np.full(size, count * self.pixel_std**2)
+        return Moments(count, np.full(size, self.pixel_mean), squared)
 
 
 def split(images: Labelled) -> tuple[Labelled, Labelled]:
