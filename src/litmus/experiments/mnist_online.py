@@ -26,7 +26,11 @@ SEEDS = tuple(range(100, 105))
 SIZES = (10, 50)
 PRESETS = ("tuned", "paper")
 PAPER = {
-    "mnist": {f"{preset}-{k}": (v, None) for preset in PRESETS for k, v in ((10, 82.5), (50, 87.0))}
+    "mnist": {
+        f"{preset}-{size}": (accuracy, None)
+        for preset in PRESETS
+        for size, accuracy in ((10, 82.5), (50, 87.0))
+    }
 }
 
 

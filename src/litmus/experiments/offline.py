@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -18,9 +18,11 @@ from litmus.algorithms.capture import CapturedStep
 from litmus.errors import BadInput
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.policies.actions import ActionHead
+from litmus.policies.architecture import Architecture
 from litmus.policies.cnn import CnnArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import FlatPopulation
+from litmus.policies.rows import CnnShape
 from litmus.runs.provenance import describe_process
 from litmus.seeding import Stream, make_generator
 from litmus.tasks.base import Episode
@@ -39,6 +41,39 @@ SPLITS = ("validation", "test")
 MOST_DISTANCE = 5.0
 """In standard deviations: where the familiar ends, for the choice by familiarity."""
 LEAST_SPREAD = 1e-4
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What every part needs."""
+
+    architecture: Architecture
+    shape: CnnShape
+    normalizer: Normalizer
+    settings: OfflineSettings
+    device: torch.device
+
+    @staticmethod
+    def of(task: ClassificationTask, settings: OfflineSettings) -> Setup:
+        network = CnnArchitecture(task.state_shape, ActionHead.for_task("auto", task.actions))
+        size = math.prod(task.state_shape)
+        normalizer = Normalizer(np.full(size, task.pixel_mean), np.full(size, task.pixel_std))
+        architecture = cast(Architecture, network)
+        return Setup(architecture, network.shape, normalizer, settings, choose_device("auto"))
+
+    def initialize(self, count: int) -> Tensor:
+        """Rows [count, P], each drawn as torch initialises such a network."""
+        sizes, bounds = torch.tensor(self.shape.sizes), torch.tensor(self.shape.initial_bounds)
+        bound = torch.repeat_interleave(bounds, sizes).to(self.device)
+        return (2 * torch.rand(count, len(bound), device=self.device) - 1) * bound
+
+    def show(self, rows: Tensor) -> FlatPopulation:
+        """Policies as a task sees them."""
+        return FlatPopulation(self.architecture, rows, self.normalizer)
+
+    def probe(self, rows: Tensor) -> FlatPopulation:
+        """Policies as an evaluator sees them."""
+        return FlatPopulation(self.architecture, rows)
 
 
 @dataclass(frozen=True)
@@ -70,21 +105,17 @@ def run_offline(
     task_name: str, data: str | None, settings: OfflineSettings, seed: int, folder: Path
 ) -> dict[str, Any]:
     """Everything for one seed; the first evaluator is left in the folder."""
-    device = choose_device("auto")
     drawn = make_generator(seed, Stream.INITIALIZATION, 0)
     torch.manual_seed(int(drawn.integers(2**62)))
     tasks = [
         make_image_task(task_name, data, held_out, images_per_episode=settings.images)
         for held_out in ("validation", "test")
     ]
-    task = tasks[0]
-    architecture = CnnArchitecture(task.state_shape, ActionHead.for_task("auto", task.actions))
-    size = math.prod(task.state_shape)
-    normalizer = Normalizer(np.full(size, task.pixel_mean), np.full(size, task.pixel_std))
-    measured = collect(task, architecture, normalizer, settings, device, drawn)
-    judges = fit(measured, architecture, settings, device)
-    curve = climb(judges, architecture, normalizer, tasks, settings, device)
-    judges[0].evaluator.set_normalizer(normalizer)
+    setup = Setup.of(tasks[0], settings)
+    measured = collect(setup, tasks[0], drawn)
+    judges = [fit(setup, measured, hidden) for hidden in settings.heads]
+    curve = climb(setup, judges, tasks)
+    judges[0].evaluator.set_normalizer(setup.normalizer)
     judges[0].evaluator.save(folder / "evaluator.safetensors")
     return {
         "kept": len(measured.returns),
@@ -97,31 +128,17 @@ def run_offline(
     }
 
 
-def initialize(architecture: CnnArchitecture, count: int, device: torch.device) -> Tensor:
-    """Rows [count, P], each drawn as torch initialises such a network."""
-    bounds = architecture.shape.initial_bounds
-    sizes = torch.tensor(architecture.shape.sizes)
-    bound = torch.repeat_interleave(torch.tensor(bounds), sizes).to(device)
-    return (2 * torch.rand(count, len(bound), device=device) - 1) * bound
-
-
-def collect(
-    task: ClassificationTask,
-    architecture: CnnArchitecture,
-    normalizer: Normalizer,
-    settings: OfflineSettings,
-    device: torch.device,
-    generator: Any,
-) -> Measured:
+def collect(setup: Setup, task: ClassificationTask, generator: np.random.Generator) -> Measured:
     """Measure random policies; those above the accuracy are thrown away."""
+    settings = setup.settings
     rows, returns, best, thrown_away = [], [], 0.0, 0
     for start in range(0, settings.policies, AT_ONCE):
         count = min(AT_ONCE, settings.policies - start)
-        fresh = initialize(architecture, count, device)
+        fresh = setup.initialize(count)
         fresh += settings.noise * torch.randn_like(fresh)
         seeds = [int(generator.integers(2**31))] * count
         with torch.no_grad():
-            found = task.measure(FlatPopulation(architecture, fresh, normalizer), seeds)
+            found = task.measure(setup.show(fresh), seeds)
         places = [i for i, one in enumerate(found) if _is_kept(one, settings.most_accuracy)]
         rows.append(fresh[places])
         returns += [found[i].training_return for i in places]
@@ -129,7 +146,7 @@ def collect(
         thrown_away += count - len(places)
     if len(returns) < 2:
         raise BadInput("no random classifier was bad enough to learn from")
-    together = torch.tensor(returns, dtype=torch.float64, device=device)
+    together = torch.tensor(returns, dtype=torch.float64, device=setup.device)
     return Measured(torch.cat(rows), together, best, thrown_away)
 
 
@@ -137,23 +154,9 @@ def _is_kept(episode: Episode, most_accuracy: float) -> bool:
     return episode.is_finite and episode.return_ <= 100 * most_accuracy
 
 
-def fit(
-    measured: Measured,
-    architecture: CnnArchitecture,
-    settings: OfflineSettings,
-    device: torch.device,
-) -> list[Judge]:
-    """Each evaluator learns from batches of its own."""
-    return [fit_one(measured, architecture, hidden, settings, device) for hidden in settings.heads]
-
-
-def fit_one(
-    measured: Measured,
-    architecture: CnnArchitecture,
-    hidden: Sequence[int],
-    settings: OfflineSettings,
-    device: torch.device,
-) -> Judge:
+def fit(setup: Setup, measured: Measured, hidden: Sequence[int]) -> Judge:
+    """An evaluator that learns from what was measured, and is frozen then."""
+    settings, device, architecture = setup.settings, setup.device, setup.architecture
     evaluator = FingerprintEvaluator(
         architecture.state_shape,
         architecture.head.size,
@@ -177,7 +180,7 @@ def fit_one(
     parameters = list(evaluator.parameters())
 
     def step(places: Tensor) -> Tensor:
-        population = FlatPopulation(architecture, measured.rows.index_select(0, places))
+        population = setup.probe(measured.rows.index_select(0, places))
         loss = evaluator.loss(population, returns.index_select(0, places), weights)
         gradients = torch.autograd.grad(loss, parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
@@ -194,38 +197,32 @@ def fit_one(
         _ = captured(places, 0) if on_cuda else step(places)
     for parameter in parameters:
         parameter.requires_grad_(False)  # frozen from here on
-    return describe_usual(evaluator, architecture, measured.rows[:SAMPLED])
+    return describe_usual(setup, evaluator, measured.rows[:SAMPLED])
 
 
-def describe_usual(
-    evaluator: FingerprintEvaluator, architecture: CnnArchitecture, rows: Tensor
-) -> Judge:
+def describe_usual(setup: Setup, evaluator: FingerprintEvaluator, rows: Tensor) -> Judge:
     """Mean and spread of each probing action over these policies."""
     with torch.no_grad():
         pieces = [
-            FlatPopulation(architecture, piece).actions(evaluator.probing_states).flatten(1)
-            for piece in rows.split(AT_ONCE)
+            setup.probe(piece).actions(evaluator.probing_states).flatten(1)
+            for piece in torch.split(rows, AT_ONCE)
         ]
     prints = torch.cat(pieces)
     return Judge(evaluator, prints.mean(0), prints.std(0).clamp_min(LEAST_SPREAD))
 
 
 def climb(
-    judges: Sequence[Judge],
-    architecture: CnnArchitecture,
-    normalizer: Normalizer,
-    tasks: Sequence[ClassificationTask],
-    settings: OfflineSettings,
-    device: torch.device,
+    setup: Setup, judges: Sequence[Judge], tasks: Sequence[ClassificationTask]
 ) -> dict[str, list[Any]]:
     """Fresh policies follow what the judges agree on; every few steps they are measured on all
     validation and all test images."""
-    rows = initialize(architecture, settings.fresh, device).requires_grad_()
+    settings = setup.settings
+    rows = setup.initialize(settings.fresh).requires_grad_()
     optimizer = Adam([rows], lr=settings.climb_lr)
     names = ("predicted", "distance", *(f"{s}_{w}" for s in SPLITS for w in ("accuracy", "return")))
     curve: dict[str, list[Any]] = {name: [] for name in ("steps", *names)}
     for step in range(settings.climb_steps + 1):
-        population = FlatPopulation(architecture, rows)
+        population = setup.probe(rows)
         judged = [judge.judge(population) for judge in judges]
         units = [
             (value - judge.evaluator.return_mean) / judge.evaluator.return_std
@@ -239,7 +236,7 @@ def climb(
             curve["predicted"].append(predicted.tolist())
             curve["distance"].append(distance.sqrt().tolist())
             with torch.no_grad():
-                shown = FlatPopulation(architecture, rows.detach(), normalizer)
+                shown = setup.show(rows.detach())
                 for split, task in zip(SPLITS, tasks, strict=True):
                     found = task.measure_all_held_out(shown)
                     curve[f"{split}_accuracy"].append([one.return_ / 100 for one in found])
