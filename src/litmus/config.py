@@ -285,6 +285,9 @@ class PssvfConfig(TrainConfig):
     fall."""
     evaluator_lr: float = above(0, 5e-3, 1e30)
     """Adam's learning rate for the evaluator."""
+    evaluator_lr_decay: float = between(0, 1e12, 0.0)
+    """Rounds N after which the evaluator's learning rates have fallen: they are divided by
+    √(1 + round / N). 0: they do not fall."""
     policy_updates: int = between(0, MOST_UNITS, 5)
     """Policy updates in each turn of updates."""
     evaluator_updates: int = between(1, MOST_UNITS, 5)

@@ -133,11 +133,11 @@ def _tuned_images() -> Values:
 def _quick_images() -> Values:
     """Minutes on two cores: fewer images and interactions."""
     return _tuned_images() | {
-        "steps": 8_000,
+        "steps": 6_000,
         "env_kwargs": {"images_per_episode": 256},
         "evaluator_updates": 16,
         "policy_step_decay": 0.0,
-        "evaluate_every": 800,
+        "evaluate_every": 600,
         "evaluate_episodes": 4,
     }
 

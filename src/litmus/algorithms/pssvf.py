@@ -19,7 +19,7 @@ Faster forms of the updates are handed in.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -257,6 +257,10 @@ class Pssvf(SavesAttributes):
             self.evaluator.set_return_statistics(*describe(self.recency))
         if config.policy_step and config.policy_updates:
             self._set_policy_lr(round_number, turns)
+        if config.evaluator_lr_decay:
+            rates = _group_by_lr(self.evaluator, config)
+            falling = math.sqrt(1 + round_number / config.evaluator_lr_decay)
+            _set_lr(self.evaluator_optimizer, [lr / falling for lr in rates])
         self.updates.begin_round(steps)
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(turns, config.evaluator_updates, config.batch_size)
@@ -279,11 +283,7 @@ class Pssvf(SavesAttributes):
             length /= math.sqrt(1 + round_number / decay)
         updates = turns * config.policy_updates
         lr = length / (ADAM_SHARE * updates * math.sqrt(self.architecture.num_params))
-        for group in self.theta_optimizer.param_groups:
-            if isinstance(group["lr"], Tensor):  # part of a CUDA graph
-                group["lr"].fill_(lr)
-            else:
-                group["lr"] = lr
+        _set_lr(self.theta_optimizer, [lr])
 
     @property
     def center(self) -> Mapping[str, Any]:
@@ -335,6 +335,15 @@ def _group_by_lr(evaluator: Evaluator, config: PssvfConfig) -> dict[float, list[
         lr = own if parameter is evaluator.probing_states else config.evaluator_lr
         groups.setdefault(lr, []).append(parameter)
     return groups
+
+
+def _set_lr(optimizer: Adam, rates: Sequence[float]) -> None:
+    """One learning rate for each group of parameters."""
+    for group, lr in zip(optimizer.param_groups, rates, strict=True):
+        if isinstance(group["lr"], Tensor):  # part of a CUDA graph
+            group["lr"].fill_(lr)
+        else:
+            group["lr"] = lr
 
 
 def _make_adam(by_lr: Mapping[float, list[Tensor]]) -> Adam:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch.optim import Adam
 from litmus.algorithms.capture import CapturedStep
 from litmus.errors import BadInput
 from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.experiments.offline_settings import OfflineSettings
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture
 from litmus.policies.cnn import CnnArchitecture
@@ -28,9 +29,6 @@ from litmus.seeding import Stream, make_generator
 from litmus.tasks.base import Episode
 from litmus.tasks.classification import ClassificationTask, make_image_task
 from litmus.training.setup import choose_device
-
-if TYPE_CHECKING:
-    from litmus.experiments.mnist_offline import OfflineSettings
 
 AT_ONCE = 128
 """Policies that are measured together, on the same images."""

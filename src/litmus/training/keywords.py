@@ -56,6 +56,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     policy_step: float
     policy_step_decay: float
     evaluator_lr: float
+    evaluator_lr_decay: float
     policy_updates: Whole
     evaluator_updates: Whole
     steps_per_turn: Whole
