@@ -13,7 +13,6 @@ No evaluator is learned. Without hidden units it is the original's linear policy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -106,15 +105,6 @@ class Ars(SavesAttributes):
     @property
     def oldest_round(self) -> int:
         return self.rounds  # none is needed
-
-    def close(self) -> None:
-        pass
-
-    def state_dict(self) -> Mapping[str, Any]:
-        return self.save_attributes()
-
-    def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
-        self.load_attributes(state)
 
 
 def _return(outcome: Any) -> float:

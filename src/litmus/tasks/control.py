@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, one_line
 from litmus.tasks.base import (
     Actions,
     ContinuousActions,
@@ -88,11 +88,6 @@ class ControlTask:
             yield observation, action, float(reward), following, terminated, truncated, bonus
             observation, is_over = following, terminated or truncated
 
-    @property
-    def seconds_per_step(self) -> float | None:
-        seconds = getattr(self.environment.unwrapped, "dt", None)
-        return seconds if isinstance(seconds, float) else None
-
     def close(self) -> None:
         self.environment.close()
 
@@ -116,8 +111,7 @@ def make_control_task(
     try:
         return ControlTask(environment, environment_id, remove_survival_bonus, max_episode_steps)
     except (TypeError, ValueError) as error:  # an option that the environment took unread
-        reason = " ".join(str(error).split())
-        raise BadInput(f"task '{environment_id}' cannot be used: {reason}") from error
+        raise BadInput(f"task '{environment_id}' cannot be used: {one_line(error)}") from error
 
 
 def _make_room(name: str, state_shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -137,7 +131,7 @@ def _make_lean_loop(
     try:
         from litmus.tasks.lean_mujoco import LeanLoop, find_facts
     except RuntimeError as error:  # such as MUJOCO_GL set to something that it does not know
-        raise BadInput(f"MuJoCo cannot be used: {' '.join(str(error).split())}") from error
+        raise BadInput(f"MuJoCo cannot be used: {one_line(error)}") from error
 
     facts = find_facts(environment)
     return None if facts is None else LeanLoop(environment, facts, max_episode_steps)

@@ -59,7 +59,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     evaluator_lr_decay: float
     policy_updates: Whole
     evaluator_updates: Whole
-    steps_per_turn: Whole
+    round_turns: Whole
     batch_size: Whole
     batches: Literal["mixed", "rounds"]
     buffer_size: Whole
