@@ -118,14 +118,15 @@ def _tuned_images() -> Values:
         "standardize_returns": True,
         # The noise that hides what the linear layer does is that of the convolutions.
         "noise": 0.02,
-        "convolution_scale": 0.3,
+        "convolution_scale": 0.1,
         "probing_lr": 1e-2,
         # One turn of updates per round.
-        "steps_per_turn": 16,
+        "round_turns": 1,
         "evaluator_updates": 24,
         "policy_updates": 16,
         "policy_step": 1.4,
         "policy_step_decay": 500.0,
+        "recency_unit": "round",
         "history_rounds": 64,
     }
 
