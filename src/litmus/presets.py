@@ -116,7 +116,7 @@ def _tuned_images() -> Values:
         "batch_size": 16,
         "buffer_size": 1024,
         "standardize_returns": True,
-        # The noise that hides what the linear layer does is that of the convolutions.
+        # Noise in the convolutions hides what the linear layer does.
         "noise": 0.02,
         "convolution_scale": 0.1,
         "probing_lr": 1e-2,
@@ -137,6 +137,7 @@ def _quick_images() -> Values:
         "steps": 6_000,
         "env_kwargs": {"images_per_episode": 256},
         "evaluator_updates": 16,
+        "evaluator_lr": 3e-3,
         "policy_step_decay": 0.0,
         "evaluate_every": 600,
         "evaluate_episodes": 4,

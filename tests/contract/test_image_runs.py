@@ -11,6 +11,7 @@ from harness import assert_one_line, without_times
 from tiny_images import OPTIONS, write_set
 
 import litmus
+from litmus.cli import main
 from litmus.presets import PRESETS
 from litmus.runs.run import Run
 
@@ -102,21 +103,18 @@ def test_a_task_in_memory_is_a_function_of_ones_own(tmp_path: Path, monkeypatch:
     assert run.status == "finished"
 
 
-def test_commands_speak_of_images(data: str, tmp_path: Path, run_litmus) -> None:
-    words = ["train", "pssvf", "--task", "images", "--preset", "quick", "--out", tmp_path / "run"]
+def test_commands_speak_of_images(data: str, tmp_path: Path, capsys: Any) -> None:
+    words = ["train", "pssvf", "--task", "images", "--preset", "quick", "--out", "run"]
     small = ["--channels", "2", "--steps", "16", "--round-size", "4", "--buffer-size", "16"]
-    missing = run_litmus(*words, "--data", tmp_path / "nowhere")
-    assert missing.returncode == 2
-    assert_one_line(missing.stderr, "there is no folder")
-    trained = run_litmus(*words, *small, "--data", data, "--device", "cpu")
-    assert trained.returncode == 0, trained.stderr
-    assert run_litmus("evaluate", tmp_path / "run", "--episodes", 2).returncode == 0
-    written = run_litmus("report", tmp_path / "run", "--figures", tmp_path / "figures")
-    assert written.returncode == 0, written.stderr
-    page = (tmp_path / "run" / "report.html").read_text()
+    assert main([*words, "--data", "nowhere"]) == 2
+    assert_one_line(capsys.readouterr().err, "there is no folder")
+    assert main([*words, *small, "--data", data, "--device", "cpu"]) == 0
+    assert main(["evaluate", "run", "--episodes", "2"]) == 0
+    assert main(["report", "run", "--figures", "figures"]) == 0
+    page = Path("run/report.html").read_text()
     assert "How the probing states took shape" in page
     assert "cannot be shown" not in page
-    pictures = {path.name for path in (tmp_path / "figures" / "probing-run").iterdir()}
+    pictures = {path.name for path in Path("figures/probing-run").iterdir()}
     assert pictures == {"probing-images.png", "evolution.png", "answers.txt"}
 
 
@@ -125,7 +123,7 @@ def test_learning_tells_the_corners_apart(data: str, tmp_path: Path) -> None:
     run = train(
         tmp_path / "run",
         data,
-        steps=1600,
+        steps=2000,
         round_size=16,
         round_turns=1,
         batch_size=16,
@@ -133,7 +131,10 @@ def test_learning_tells_the_corners_apart(data: str, tmp_path: Path) -> None:
         evaluator_updates=8,
         policy_updates=8,
         noise=0.05,
-        policy_step=6.0,
+        policy_step=3.0,
+        policy_step_decay=0.0,
+        probing_states=6,
+        evaluator_hidden=(16,),
         env_kwargs={"images_per_episode": 60},
         evaluate_every=800,
         evaluate_episodes=8,

@@ -170,3 +170,55 @@ def test_a_returns_digit_that_changed_is_noticed(tmp_path: Path) -> None:
 def test_a_round_is_one_theta_however_many_episodes_it_has(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     assert (history.directory / "rounds.bin").stat().st_size == 3 * ROW_BYTES
+
+
+def write_in_files(directory: Path, count: int, rounds_per_file: int) -> Journal:
+    history = Journal(directory, 5, 2, rounds_per_file)
+    for number in range(count):
+        history.append(make_round(number))
+    history.sync()
+    return history
+
+
+def list_files(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.glob("*.bin"))
+
+
+def test_several_files_are_one_history(tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 7, 3)
+    assert list_files(tmp_path) == ["rounds-00000003.bin", "rounds-00000006.bin", "rounds.bin"]
+    assert_rounds(history.read(), 7)
+    assert_rounds(history.read(5), 5)
+    again = Journal(tmp_path, 5, 2, 3)
+    again.append(make_round(7))
+    assert_rounds(again.read(), 8)
+
+
+def test_files_that_nobody_needs_are_forgotten_as_a_whole(tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 8, 3)
+    history.forget(2)
+    assert_rounds(history.read(), 8)
+    history.forget(5)
+    assert list_files(tmp_path) == ["rounds-00000003.bin", "rounds-00000006.bin"]
+    assert [one.number for one in history.read(least=8)] == [3, 4, 5, 6, 7]
+    assert [one.number for one in history.read(7, first=6)] == [6]
+    with pytest.raises(BadInput, match="4 of the 7 rounds"):
+        history.read(7)
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_a_history_of_several_files_is_cut_anywhere(count: int, tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 8, 3)
+    history.cut(min(count, 8))
+    assert_rounds(history.read(), min(count, 8))
+    history.append(make_round(min(count, 8)))
+    assert_rounds(history.read(), min(count, 8) + 1)
+
+
+def test_a_file_in_the_middle_that_is_gone_or_short_is_noticed(tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 8, 3)
+    history.close()
+    middle = tmp_path / "rounds-00000003.bin"
+    middle.write_bytes(middle.read_bytes()[:-1])
+    with pytest.raises(BadInput, match="of the 3 rounds"):
+        history.read()
