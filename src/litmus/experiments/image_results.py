@@ -12,7 +12,6 @@ import numpy as np
 from litmus.errors import BadInput
 from litmus.files import read_json, write_bytes
 from litmus.policies.population import FlatPopulation
-from litmus.runs.provenance import describe_process
 from litmus.runs.run import Run
 from litmus.tasks import find_task
 from litmus.tasks.classification import ClassificationTask
@@ -33,8 +32,10 @@ def measure_accuracy(run: Run) -> float:
         return task.measure_all_held_out(population)[0].return_ / 100
 
 
-def summarize(accuracies: Sequence[float], interactions: int, **more: Any) -> Entry:
-    """Mean and standard deviation over seeds."""
+def summarize(
+    accuracies: Sequence[float], interactions: int, provenance: Mapping[str, Any], **more: Any
+) -> Entry:
+    """Mean and standard deviation over seeds; `provenance`: of the process that did the first."""
     spread = float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else None
     return {
         "mean": float(np.mean(accuracies)),
@@ -42,7 +43,7 @@ def summarize(accuracies: Sequence[float], interactions: int, **more: Any) -> En
         "seeds": [float(one) for one in accuracies],
         "interactions": interactions,
         **more,
-        "provenance": describe_process(),
+        "provenance": dict(provenance),
     }
 
 

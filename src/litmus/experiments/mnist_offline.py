@@ -139,6 +139,7 @@ def summarize_seeds(seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return summarize(
         [float(np.mean(one["chosen_by_validation"])) for one in seeds],
         int(seeds[0]["kept"]),
+        seeds[0]["provenance"],
         worst=min(min(one["chosen_by_validation"]) for one in seeds),
         fresh=[one["chosen_by_validation"] for one in seeds],
         by_familiarity=[float(np.mean(one["chosen_by_familiarity"])) for one in seeds],

@@ -137,9 +137,9 @@ def test_a_preset_that_there_is_not_is_named() -> None:
 
 def test_results_keep_what_other_experiments_wrote(tmp_path: Path) -> None:
     path = tmp_path / "new" / "mnist.json"
-    add_result(path, "online_10", "paper", summarize([0.5, 0.7], 100))
-    add_result(path, "online_10", "tuned", summarize([0.9], 100))
-    add_result(path, "online_10", "paper", summarize([0.6, 0.8], 100))
+    add_result(path, "online_10", "paper", summarize([0.5, 0.7], 100, {"versions": {}}))
+    add_result(path, "online_10", "tuned", summarize([0.9], 100, {}))
+    add_result(path, "online_10", "paper", summarize([0.6, 0.8], 100, {"versions": {}}))
     known = json.loads(path.read_text())["online_10"]
     assert known["paper"]["mean"] == pytest.approx(0.7)
     assert known["paper"]["std"] == pytest.approx(0.1414, abs=1e-4)
