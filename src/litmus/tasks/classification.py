@@ -33,8 +33,8 @@ HELD_OUT = ("validation", "test")
 
 VALIDATION_SHARE = 6
 """One in so many training images is kept for validation, drawn once and for all."""
-PASSES_AT_ONCE = 2**13
-"""Policies × images that are asked together: a bound on memory."""
+PASSES_AT_ONCE = {"cpu": 2**8, "cuda": 2**14}
+"""Policies × images that are asked together: on a CPU, no more than its caches hold."""
 LEAST_PROBABILITY = 1e-30
 """Of the right class: the loss of a network that is sure of another is large, not infinite."""
 
@@ -131,7 +131,8 @@ class ClassificationTask:
 
         images, labels = self._move(population.device, is_held_out)
         chosen = torch.from_numpy(places).to(population.device)
-        at_once = max(1, PASSES_AT_ONCE // len(population))
+        passes = PASSES_AT_ONCE.get(population.device.type, PASSES_AT_ONCE["cpu"])
+        at_once = max(1, passes // len(population))
         sums = torch.zeros(2, len(population), dtype=torch.float64, device=population.device)
         for piece in torch.split(chosen, at_once):
             wanted = labels[piece].expand(len(population), -1)  # [B, images]

@@ -19,7 +19,7 @@ from litmus.rollouts.batched import BatchedCollector
 from litmus.rollouts.episode import ActingPolicy
 from litmus.seeding import Stream
 from litmus.tasks.base import TaskSpec
-from litmus.tasks.classification import ClassificationTask, split
+from litmus.tasks.classification import PASSES_AT_ONCE, ClassificationTask, split
 
 
 def make_task(**options) -> ClassificationTask:
@@ -94,7 +94,7 @@ def test_the_same_seed_shows_the_same_images() -> None:
 def test_measuring_in_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     task, population = make_task(), make_population(make_task())
     whole = task.measure_all_held_out(population)
-    monkeypatch.setattr("litmus.tasks.classification.PASSES_AT_ONCE", 13)
+    monkeypatch.setitem(PASSES_AT_ONCE, "cpu", 13)
     for one, other in zip(whole, task.measure_all_held_out(population), strict=True):
         assert one.return_ == pytest.approx(other.return_)
         assert one.training_return == pytest.approx(other.training_return, rel=1e-6)
