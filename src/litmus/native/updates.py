@@ -1,8 +1,7 @@
 """The update rules of `algorithms/pssvf.py` in one call of the compiled kernels each.
 
-For perceptrons with bounded, deterministic actions, a fingerprint evaluator of one learning rate, a
-CPU, and batches from the whole buffer. Parameters and the state of Adam stay in torch's tensors,
-where everything else finds them.
+For perceptrons, a fingerprint evaluator of one learning rate, a CPU, and batches from the whole
+buffer. Parameters and the state of Adam stay in torch's tensors, where everything else finds them.
 """
 
 from __future__ import annotations
@@ -28,7 +27,8 @@ from litmus.native.library import (
     find_library,
 )
 from litmus.native.perceptrons import describe_shape, find_flat_places
-from litmus.policies.actions import ActionHead
+from litmus.native.squashing import describe_squashing
+from litmus.policies.actions import ActionHead, Squashing
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.rows import MlpShape
 
@@ -48,11 +48,11 @@ class CompiledUpdates:
         self.count_threads, self.unit = count_threads, (0.0, 1.0)
         self.evaluator, self.storage = evaluator, storage
         states, head = evaluator.probing_states, architecture.head
-        center, half_range = find_squashing(head, evaluator)
+        squashing = describe_squashing(head.size, find_squashing(head, evaluator))
         self.rows = (ctypes.c_void_p * batch_size)()
         self.returns = np.zeros(batch_size, dtype=np.float32)
         self.weights = np.zeros(batch_size, dtype=np.float32)
-        self._kept: list[Tensor] = []  # what the calls point to
+        self._kept: list[object] = [squashing.owner]  # what the calls point to
         self.gradient = self._reserve(sum(p.numel() for p in evaluator.parameters()))
         self.theta_gradient = self._reserve(learner.theta.numel())
         policy_shape = architecture.shape
@@ -67,8 +67,7 @@ class CompiledUpdates:
                 find_flat_places(policy_shape),
                 threads=1,
             ),
-            center=self._point_to(center),
-            half_range=self._point_to(half_range),
+            squashing=squashing.call,
             head=PopulationCall(describe_shape(head_shape), 1, batch_size, threads=1),
             answers=self._reserve(batch_size * widths[0] + MOST_LANES),
             slopes=self._reserve(batch_size * widths[0]),
@@ -101,12 +100,15 @@ class CompiledUpdates:
         self.theta_adam = _AdamState(self.learner.theta_optimizer)
 
     def update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
-        losses = [self.fit(batch) for batch in slots]
+        losses = [self._fit(batch) for batch in slots.tolist()]
         values = [self.climb() for _ in range(self.learner.policy_updates)]
         return torch.tensor([np.mean(losses, dtype=np.float32), values[-1] if values else np.nan])
 
     def fit(self, slots: Tensor) -> float:
-        found = self.storage.locate(slots.tolist())
+        return self._fit(slots.tolist())
+
+    def _fit(self, slots: Sequence[int]) -> float:
+        found = self.storage.locate(slots)
         count = len(found.addresses)
         self.rows[:count] = [*found.addresses]  # ctypes counts addresses and numbers as one
         mean, std = self.unit
@@ -162,8 +164,8 @@ def compile_updates(
         library is None
         or not isinstance(architecture, MlpArchitecture)
         or type(architecture).population_actions is not MlpArchitecture.population_actions
-        or not architecture.head.is_bounded_vector
         or type(evaluator) is not FingerprintEvaluator
+        or evaluator.action_units not in (None, architecture.head.units.tolist())
         or not isinstance(storage, RowBlocks)
         or storage.dtype != torch.float32
         or learner.compares_rounds
@@ -176,13 +178,12 @@ def compile_updates(
     )
 
 
-def find_squashing(head: ActionHead, evaluator: FingerprintEvaluator) -> tuple[Tensor, Tensor]:
-    """Centre and half range [A] of what the evaluator's head is shown."""
-    center, half_range = torch.from_numpy(head.center), torch.from_numpy(head.half_range)
-    if evaluator.action_center is None or evaluator.action_half_range is None:
-        return center, half_range
-    unit = evaluator.action_half_range
-    return (center - evaluator.action_center) / unit, half_range / unit
+def find_squashing(head: ActionHead, evaluator: FingerprintEvaluator) -> Squashing | None:
+    """How outputs become what the evaluator's head is shown."""
+    squashing, units = head.squashing, evaluator.action_units
+    if squashing is None or units is None:
+        return squashing
+    return squashing.in_units(np.array(units, dtype=np.float32))
 
 
 class _AdamState:
