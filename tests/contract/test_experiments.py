@@ -29,7 +29,8 @@ WALK, SLOW, RAISING = (f"toys:Toy{kind}Walk-v0" for kind in ("", "Slow", "Raisin
 
 def write_plan(path: Path, tasks: list[str], **values: Any) -> Path:
     options = tiny("pssvf")
-    described = {"tasks": tasks, "seeds": 2, "steps": 40, "options": options, **values}
+    described = {"tasks": tasks, "seeds": 2, "steps": 40, "preset": "small", "options": options}
+    described |= values
     path.write_text(json.dumps(described))
     return path
 
@@ -46,7 +47,7 @@ def test_an_experiment_trains_what_train_would_and_never_trains_it_again(
     assert main(command) == 0
     out = tmp_path / "out"
     for seed in (0, 1):
-        train_tiny(tmp_path / f"{seed}", seed=seed)
+        train_tiny(tmp_path / f"{seed}", seed=seed, preset="small")
         assert_same_result(out / f"runs/{WALK}/pssvf/seed-{seed}", tmp_path / f"{seed}")
     before, table = list_changes(out / "runs"), (out / "table.md").read_text()
     assert main([*command, "--results", str(tmp_path / "all.json")]) == 0
@@ -89,7 +90,7 @@ def test_an_experiment_that_is_interrupted_or_killed_goes_on_to_the_same_end(
     finished = litmus_process(*command)
     _, err = finished.communicate()
     assert finished.returncode == 0, err
-    train_tiny(tmp_path / "whole", task=SLOW, checkpoint_seconds=0)
+    train_tiny(tmp_path / "whole", task=SLOW, checkpoint_seconds=0, preset="small")
     assert_same_result(run, tmp_path / "whole")
 
 
@@ -174,7 +175,7 @@ def test_runs_of_other_options_are_not_mixed_with_these(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = write_plan(tmp_path / "mine.json", [WALK], seeds=1)
-    train_tiny(tmp_path / f"out/runs/{WALK}/pssvf/seed-0", steps=80)
+    train_tiny(tmp_path / f"out/runs/{WALK}/pssvf/seed-0", steps=80, preset="small")
     experiment_folder.write_json(tmp_path / "out/experiment.json", {"experiment": "mine"})
     assert main(["experiment", str(plan), "--out", "out"]) == 2
     assert_one_line(capsys.readouterr().err, "--steps is 80 there and 40 here")
