@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from litmus.config import check_whole
 from litmus.errors import BadInput, RunFailed, option
@@ -20,6 +20,7 @@ from litmus.experiments.plan_file import is_plan_file, read_plan_file
 from litmus.files import parse_json, read_plain
 from litmus.reports.extra import require_packages
 from litmus.reports.progress import make_progress
+from litmus.rollouts.cluster import check_address
 from litmus.rollouts.machine import count_cores, find_memory
 from litmus.training.interrupts import InterruptFlag
 
@@ -73,7 +74,9 @@ def experiment(
     require_packages("PIL", "matplotlib")
     plan = make_plan(name, choices)
     failures: dict[str, str] = {}
-    if not redraw:
+    for job in plan.jobs:
+        job.check(folder / job.folder)
+    if not redraw and not is_done(plan, folder):
         with claim_folder(folder, plan) as lock, chosen(folder, plan, lock) as place:
             failures = _conduct(plan, folder, place, quiet)
     written = _write_up(plan, folder, None if results is None else Path(results), quiet, failures)
@@ -124,7 +127,7 @@ def choose_folder(name: Path | str) -> Path:
     return Path("experiments") / own
 
 
-MakeExecutor = Callable[[Path, Plan, int], contextlib.AbstractContextManager[Executor]]
+MakeExecutor: TypeAlias = Callable[[Path, Plan, int], AbstractContextManager[Executor]]
 
 
 def choose_executor(
@@ -136,16 +139,21 @@ def choose_executor(
         raise BadInput(f"{option('executor')} cannot be '{name}'; choose from local, ray")
     if name == "local" and ray_address is not None:
         raise BadInput(f"{option('ray_address')} is for {option('executor', 'ray')}")
+    if name == "ray":
+        check_address(ray_address)
 
-    @contextlib.contextmanager
-    def make(folder: Path, plan: Plan, lock: int) -> Iterator[Executor]:
-        made = LocalExecutor(folder, places or count_places(plan), lock)
-        try:
-            yield made
-        finally:
-            made.close()
+    def make(folder: Path, plan: Plan, lock: int) -> AbstractContextManager[Executor]:
+        if name == "ray":
+            from litmus.experiments.ray_executor import ray_executor
+
+            return ray_executor(folder, places, ray_address)
+        return nullcontext(LocalExecutor(folder, places or count_places(plan), lock))
 
     return make
+
+
+def is_done(plan: Plan, folder: Path) -> bool:
+    return all(job.look(folder / job.folder).state == "finished" for job in plan.jobs)
 
 
 def count_places(plan: Plan) -> int:
@@ -155,8 +163,6 @@ def count_places(plan: Plan) -> int:
 
 def _conduct(plan: Plan, folder: Path, executor: Executor, quiet: bool) -> dict[str, str]:
     """Do what is missing; why jobs failed, by their names."""
-    for job in plan.jobs:
-        job.check(folder / job.folder)
     interrupt = InterruptFlag()
     with interrupt.catching():
         display = make_sweep_display(plan.name, quiet)

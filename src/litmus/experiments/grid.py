@@ -6,6 +6,7 @@ What a table calls an algorithm is a `Variant`: an algorithm of litmus with a pr
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from litmus.experiments.random_policy import RANDOM, RandomJob
 from litmus.experiments.write_up import write_up_grid
 from litmus.presets import PRESETS
 from litmus.reports.comparison_table import Figures, PaperFigure
+from litmus.tasks.names import base_name
 
 ONE_CORE: Values = {"workers": 0, "device": "cpu"}
 """The cheapest way to do many runs: one on each core, alone in its process."""
@@ -87,8 +89,16 @@ class Grid:
         ]
         if is_beside_random:
             jobs += [_make_random_job(configs[task, variants[0].name], seeds) for task in tasks]
-        write_up = partial(write_up_grid, self.title, Figures(self.paper), tuple(jobs))
+        figures = self._find_figures(tasks, choices.steps)
+        write_up = partial(write_up_grid, self.title, figures, tuple(jobs))
         return Plan(name, self.title, tuple(jobs), write_up, largest)
+
+    def _find_figures(self, tasks: Sequence[str], steps: int | None) -> Figures:
+        """What the paper reports, of tasks that are trained for as long."""
+        is_long = {
+            base_name(task): (steps or math.inf) >= (self.steps(task) or 0) for task in tasks
+        }
+        return Figures({name: row for name, row in self.paper.items() if is_long.get(name)})
 
     def _choose(self, choices: Choices) -> tuple[list[Variant], bool]:
         """The columns, and whether random actions are one of them."""

@@ -170,6 +170,14 @@ def test_every_experiment_can_be_planned(name: str) -> None:
     assert all(job.steps >= 200_000 for job in plan.jobs if isinstance(job, TrainJob))
 
 
+def test_the_paper_stands_beside_runs_that_are_as_long_as_its_own() -> None:
+    paper = {"ToyWalk": {"pssvf": (1.0, None)}}
+    for steps, is_shown in ((None, True), (40, True), (39, False)):
+        plan = make_grid(paper=paper).plan("test", Choices(steps=steps))
+        figures = plan.write_up.args[1]  # type: ignore[attr-defined]
+        assert bool(figures.reported) == is_shown
+
+
 def test_an_experiment_may_refuse_a_choice() -> None:
     Choices(steps=3).refuse("mine", "tasks", "algorithms")
     with pytest.raises(BadInput, match="mine does not take tasks"):
