@@ -95,9 +95,8 @@ class Grid:
 
     def _find_figures(self, tasks: Sequence[str], steps: int | None) -> Figures:
         """What the paper reports, of tasks that are trained for as long."""
-        is_long = {
-            base_name(task): (steps or math.inf) >= (self.steps(task) or 0) for task in tasks
-        }
+        given = math.inf if steps is None else steps
+        is_long = {base_name(task): given >= (self.steps(task) or 0) for task in tasks}
         return Figures({name: row for name, row in self.paper.items() if is_long.get(name)})
 
     def _choose(self, choices: Choices) -> tuple[list[Variant], bool]:
