@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.limits import measure
-from benchmarks.pieces import Stepping, Updates, train_for
+from benchmarks.pieces import Played, Stepping, Updates, train_for
 from litmus.rollouts.make import count_cores
 
 Points = list[dict[str, Any]]
@@ -36,12 +36,13 @@ def _time_evaluator(**sizes: Any) -> float:
 
 
 def _time_training(round_size: int) -> float:
-    trained = train_for("Swimmer-v5", episodes=max(16, 3 * round_size), round_size=round_size)
+    steps = 1000 * max(16, 3 * round_size)
+    trained = train_for(Played("Swimmer-v5"), steps, round_size=round_size)
     return trained.seconds / trained.episodes
 
 
 def _time_episodes(workers: int) -> float:
-    stepping = Stepping("Swimmer-v5", workers, episodes=4 * workers)
+    stepping = Stepping(Played("Swimmer-v5"), workers, episodes=4 * workers)
     seconds = measure(stepping.run, repeats=3) / stepping.episodes
     stepping.close()
     return seconds

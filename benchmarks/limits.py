@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -34,48 +35,57 @@ def measure(work: Callable[[], object], repeats: int = 5) -> float:
 
 @dataclass(frozen=True)
 class Recording:
-    """The controls of one episode: enough to pass through the same states again."""
+    """The actions of one episode: enough to pass through the same states again."""
 
     seed: int
-    controls: np.ndarray  # [T, A]
+    actions: list[Any]
 
 
 def record_episode(
     task: ControlTask, architecture: Architecture, flat_params: np.ndarray, seed: int
 ) -> Recording:
     """Run an episode and keep what the policy did."""
-    controls = []
+    actions = []
 
     normalizer = Normalizer.identity(architecture.state_shape)
     policy = ActingPolicy(architecture, flat_params, normalizer, np.random.default_rng(seed))
 
     class Recorder:
-        def act(self, observation: np.ndarray) -> np.ndarray:
-            controls.append(policy.act(observation).copy())
-            return controls[-1]
+        def act(self, observation: np.ndarray) -> Any:
+            actions.append(policy.act(observation))
+            return actions[-1]
 
         action_parameters = policy.action_parameters
 
     task.run_episode(Recorder(), seed)
-    return Recording(seed, np.array(controls, dtype=np.float64))
+    return Recording(seed, actions)
 
 
 def measure_raw_step(task: ControlTask, recordings: Sequence[Recording]) -> float:
-    """Seconds of one environment step as `mj_step` alone, through the recorded states."""
-    bare = task.environment.unwrapped
-    model, data, frames = bare.model, bare.data, bare.frame_skip
+    """Seconds of one environment step alone, through the recorded states: `mj_step` where the body
+    is MuJoCo's, else the environment's own `step` without wrappers."""
+    bare: Any = task.environment.unwrapped
+    step = _find_mujoco_step(bare) if hasattr(bare, "model") else bare.step
     spent, steps = 0.0, 0
     for recording in recordings:
         task.environment.reset(seed=recording.seed)
-        controls = list(recording.controls)
-        control, step = data.ctrl, mujoco.mj_step
         start = time.perf_counter()
-        for values in controls:
-            control[...] = values
-            step(model, data, frames)
+        for action in recording.actions:
+            step(action)
         spent += time.perf_counter() - start
-        steps += len(controls)
+        steps += len(recording.actions)
     return spent / steps
+
+
+def _find_mujoco_step(bare: Any) -> Callable[[np.ndarray], None]:
+    model, data, frames, control = bare.model, bare.data, bare.frame_skip, bare.data.ctrl
+    simulate = mujoco.mj_step
+
+    def step(action: np.ndarray) -> None:
+        control[...] = action
+        simulate(model, data, frames)
+
+    return step
 
 
 def measure_gemm_rate(architecture: MlpArchitecture, policies: int, states: int) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -20,6 +21,7 @@ from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import flatten
+from litmus.presets import preset_values
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.make import count_cores
 from litmus.rollouts.pool import PoolCollector
@@ -34,9 +36,40 @@ def make_task(name: str) -> ControlTask:
     return task
 
 
-def make_architecture(task: ControlTask, hidden: tuple[int, ...] = (256, 256)) -> MlpArchitecture:
-    head = ActionHead.for_task("auto", task.actions)
-    return MlpArchitecture(task.state_shape, head, hidden)
+@dataclass(frozen=True)
+class Played:
+    """A task, and policies that play it: those of a preset, untrained, or one that balances.
+
+    With the paper's preset, but sixteen episodes per round.
+    """
+
+    task: str
+    preset: Literal["paper", "small"] = "paper"
+    distribution: Literal["auto", "gaussian"] = "auto"
+    episodes_per_core: int = 8
+    """Of a measurement."""
+    balances: bool = False
+    """In CartPole-v1 a policy that balances takes most of a run's steps; an untrained one falls
+    after twenty."""
+
+    @property
+    def name(self) -> str:
+        parts = [self.task]
+        if self.distribution != "auto":
+            parts.append(self.distribution)
+        if self.preset != "paper":
+            parts.append(f"{self.preset} preset")
+        return ", ".join(parts)
+
+    def make_architecture(self, task: ControlTask) -> MlpArchitecture:
+        hidden = preset_values(self.preset, "pssvf", self.task)["hidden"]
+        head = ActionHead.for_task(self.distribution, task.actions)
+        return MlpArchitecture(task.state_shape, head, hidden)
+
+    def make_flat_params(self, architecture: MlpArchitecture) -> np.ndarray:
+        if self.balances:
+            return make_balancing_params(architecture)
+        return make_flat_params(architecture)
 
 
 def make_flat_params(architecture: MlpArchitecture, seed: int = 0) -> np.ndarray:
@@ -45,15 +78,27 @@ def make_flat_params(architecture: MlpArchitecture, seed: int = 0) -> np.ndarray
         return flatten(architecture.build()).numpy()
 
 
+def make_balancing_params(architecture: MlpArchitecture) -> np.ndarray:
+    """Of a policy for CartPole-v1: its first unit of each layer feels where the pole is going, and
+    pushes the cart there."""
+    layers = [np.zeros((outputs, inputs)) for inputs, outputs in architecture.shape.layer_sizes]
+    layers[0][0] = 0.02, 0.06, 0.3, 0.2
+    for layer in layers[1:-1]:
+        layer[0, 0] = 1.0
+    layers[-1][:, 0] = -300.0, 300.0
+    flat = [part for layer in layers for part in (layer.ravel(), np.zeros(len(layer)))]
+    return np.concatenate(flat).astype(np.float32)
+
+
 class Stepping:
     """Episodes through a pool of workers."""
 
-    def __init__(self, task_name: str, workers: int, episodes: int) -> None:
-        task = make_task(task_name)
-        self.architecture = make_architecture(task)
-        self.flat_params = make_flat_params(self.architecture)
+    def __init__(self, played: Played, workers: int, episodes: int) -> None:
+        task = make_task(played.task)
+        self.architecture = played.make_architecture(task)
+        self.flat_params = played.make_flat_params(self.architecture)
         task.close()
-        setting = Setting(make_task_spec(task_name), self.architecture, seed=0)
+        setting = Setting(make_task_spec(played.task), self.architecture, seed=0)
         self.pool = PoolCollector(setting, workers, capacity=episodes)
         self.episodes = episodes
         self.run()  # starts the workers
@@ -72,13 +117,18 @@ class Updates:
     """An algorithm with a filled buffer, to time its updates alone."""
 
     def __init__(
-        self, probing_states: int = 200, hidden: tuple[int, ...] = (256, 256), policies: int = 64
+        self,
+        probing_states: int = 200,
+        hidden: tuple[int, ...] = (256, 256),
+        policies: int = 64,
+        distribution: Literal["auto", "gaussian"] = "auto",
     ) -> None:
         values = {"task": "Swimmer-v5", "probing_states": probing_states, "hidden": hidden}
         self.config = cast(PssvfConfig, read_config("pssvf", {**values, "device": "cpu"}))
         self.probing_states = probing_states
         task = make_task(self.config.task)
-        self.architecture = make_architecture(task, hidden)
+        head = ActionHead.for_task(distribution, task.actions)
+        self.architecture = MlpArchitecture(task.state_shape, head, hidden)
         task.close()
         nobody: Any = None  # never asked: nothing is simulated here
         self.algorithm = make_fast_pssvf(
@@ -115,28 +165,46 @@ class Updates:
 class Trained:
     """A stretch of training: how long it took, and how much work it was."""
 
+    config: PssvfConfig
     seconds: float
     steps: int
     episodes: int
+    turns: int
+    """Of updates."""
 
 
-def train_for(task: str, episodes: int, **options: Any) -> Trained:
+def train_for(played: Played, steps: int, **options: Any) -> Trained:
     """Time training from the end of the first round, when all workers are up, to the last."""
+    if played.preset == "paper":
+        options = {"round_size": 16, "overlap": True, **options}
     with tempfile.TemporaryDirectory() as folder:
         run = litmus.train(
             "pssvf",
-            task=task,
-            steps=episodes * options.pop("steps_per_episode", 1000),
+            task=played.task,
+            distribution=played.distribution,
+            preset=played.preset,
+            steps=steps,
             evaluate_every=0,
+            selection_share=0.0,
             device="cpu",
             out=Path(folder) / "run",
             quiet=True,
             **options,
         )
         rounds = [event for event in run.metrics if event["event"] == "round"]
+        config = cast(PssvfConfig, run.config)
     first, last = rounds[0], rounds[-1]
     return Trained(
+        config,
         last["wall_s"] - first["wall_s"],
         last["steps"] - first["steps"],
         last["episodes_done"] - first["episodes_done"],
+        sum(count_turns(config, *pair) for pair in pairwise(rounds)),
     )
+
+
+def count_turns(config: PssvfConfig, before: dict[str, Any], after: dict[str, Any]) -> int:
+    """Turns of updates in a round, as `pssvf.py` has it."""
+    if config.steps_per_turn:
+        return max(1, round((after["steps"] - before["steps"]) / config.steps_per_turn))
+    return int(after["episodes_done"] - before["episodes_done"])

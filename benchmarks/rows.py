@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,18 +15,33 @@ from benchmarks.limits import (
     measure_raw_step,
     record_episode,
 )
-from benchmarks.pieces import (
-    Stepping,
-    Updates,
-    make_architecture,
-    make_flat_params,
-    make_task,
-    train_for,
-)
+from benchmarks.pieces import Played, Stepping, Updates, make_task, train_for
+from litmus.config import PssvfConfig
+from litmus.policies.mlp import MlpArchitecture
 from litmus.rollouts.make import count_cores
 from litmus.seeding import perturb
 
-TASKS = ("Swimmer-v5", "Hopper-v5", "HalfCheetah-v5")
+STEPPED = (
+    Played("Swimmer-v5"),
+    Played("Hopper-v5", episodes_per_core=128),
+    Played("HalfCheetah-v5"),
+    Played("Swimmer-v5", distribution="gaussian"),
+    Played("Ant-v5", episodes_per_core=16),
+    Played("InvertedDoublePendulum-v5", "small", episodes_per_core=512),
+    Played("CartPole-v1", "small", episodes_per_core=32, balances=True),
+    Played("Pendulum-v1", "small", episodes_per_core=64),
+)
+TRAINED = (
+    (Played("Swimmer-v5"), 96_000),
+    (Played("Hopper-v5"), 6_000),
+    (Played("HalfCheetah-v5"), 96_000),
+    (Played("Swimmer-v5", distribution="gaussian"), 96_000),
+    (Played("Ant-v5"), 32_000),
+    (Played("InvertedDoublePendulum-v5", "small"), 8_000),
+    (Played("CartPole-v1", "small"), 32_000),
+    (Played("Pendulum-v1", "small"), 64_000),
+)
+"""With steps."""
 REPEATS = 5
 
 Row = dict[str, Any]
@@ -34,12 +49,12 @@ Row = dict[str, Any]
 
 def measure_rows() -> Iterator[Row]:
     torch.set_num_threads(count_cores())  # as training does
-    for task in TASKS:
-        yield from measure_stepping(task)
+    for played in STEPPED:
+        yield from measure_stepping(played)
     yield from measure_updates()
-    yield measure_training("Swimmer-v5", episodes=96)
-    yield measure_training("Hopper-v5", episodes=300, steps_per_episode=20)
-    yield measure_training("HalfCheetah-v5", episodes=96)
+    yield from measure_updates("gaussian")
+    for played, steps in TRAINED:
+        yield measure_training(played, steps)
 
 
 def make_row(name: str, pairs: list[tuple[float, float]], **more: Any) -> Row:
@@ -49,12 +64,11 @@ def make_row(name: str, pairs: list[tuple[float, float]], **more: Any) -> Row:
     return {"name": name, "seconds": seconds, "limit_seconds": limit, "ratio": ratio, **more}
 
 
-def measure_stepping(task_name: str) -> Iterator[Row]:
+def measure_stepping(played: Played) -> Iterator[Row]:
     """Seconds per environment step: one worker, all workers."""
     cores = count_cores()
-    episodes = 8 * cores if task_name != "Hopper-v5" else 128 * cores
     for workers in sorted({1, cores}):
-        stepping = Stepping(task_name, workers, episodes)
+        stepping = Stepping(played, workers, played.episodes_per_core * cores)
         pairs = []
         for _ in range(REPEATS):
             steps = 0
@@ -64,44 +78,40 @@ def measure_stepping(task_name: str) -> Iterator[Row]:
                 steps = stepping.run()
 
             seconds = measure(run, repeats=1) / steps
-            pairs.append((seconds, measure_raw_limit(task_name) / workers))
+            pairs.append((seconds, measure_raw_limit(played) / workers))
         stepping.close()
         rate = 1 / float(np.median([seconds for seconds, _ in pairs]))
         who = "one worker" if workers == 1 else f"all {workers} workers"
-        yield make_row(f"environment step, {task_name}, {who}", pairs, steps_per_second=rate)
+        yield make_row(f"environment step, {played.name}, {who}", pairs, steps_per_second=rate)
 
 
-def measure_raw_limit(task_name: str, episodes: int = 6) -> float:
-    """Seconds of a raw step on one core, in the states that perturbed fresh policies visit."""
-    task = make_task(task_name)
-    architecture = make_architecture(task)
-    flat = make_flat_params(architecture)
-    episodes = episodes if task_name != "Hopper-v5" else 16 * episodes
+def measure_raw_limit(played: Played) -> float:
+    """Seconds of a raw step on one core, in the states that perturbed policies visit."""
+    task = make_task(played.task)
+    architecture = played.make_architecture(task)
+    flat = played.make_flat_params(architecture)
     recordings = [
         record_episode(task, architecture, perturb(flat, 0.05, 0, index), seed=index)
-        for index in range(episodes)
+        for index in range(3 * played.episodes_per_core // 4)
     ]
     seconds = measure_raw_step(task, recordings)
     task.close()
     return seconds
 
 
-def measure_updates() -> Iterator[Row]:
+def measure_updates(distribution: Literal["auto", "gaussian"] = "auto") -> Iterator[Row]:
     """One evaluator update and one policy update with the paper's sizes."""
-    updates, cores = Updates(), count_cores()
+    updates, cores = Updates(distribution=distribution), count_cores()
     config, architecture = updates.config, updates.architecture
-
-    inputs = updates.probing_states * architecture.head.size
-    per_policy, for_policy = count_flops(
-        architecture, inputs, config.evaluator_options["evaluator_hidden"], updates.probing_states
-    )
+    per_policy, for_policy = count_config_flops(config, architecture)
+    kind = "" if distribution == "auto" else f", {distribution}"
     for name, work, flops in (
         (
-            "one V update, 16 policies × 200 states × 256×256",
+            f"one V update, 16 policies × 200 states × 256×256{kind}",
             updates.update_evaluator,
             per_policy * config.batch_size,
         ),
-        ("one policy update, 200 states × 256×256", updates.update_policy, for_policy),
+        (f"one policy update, 200 states × 256×256{kind}", updates.update_policy, for_policy),
     ):
         pairs = []
         for _ in range(REPEATS):
@@ -110,31 +120,35 @@ def measure_updates() -> Iterator[Row]:
         yield make_row(name, pairs)
 
 
-def measure_training(task_name: str, episodes: int, **options: Any) -> Row:
-    """Whole training with the paper's networks and updates, round size 16, evaluation off."""
-    updates, cores = Updates(), count_cores()
-    config, architecture = updates.config, make_architecture(make_task(task_name))
-    per_policy, for_policy = count_flops(
-        architecture,
-        updates.probing_states * architecture.head.size,
-        config.evaluator_options["evaluator_hidden"],
-        updates.probing_states,
-    )
+def count_config_flops(config: PssvfConfig, architecture: MlpArchitecture) -> tuple[float, float]:
+    options = config.evaluator_options
+    states = options["probing_states"]
+    inputs = states * architecture.head.size
+    return count_flops(architecture, inputs, options["evaluator_hidden"], states)
+
+
+def measure_training(played: Played, steps: int) -> Row:
+    """Whole training with a preset, evaluation and selection off."""
+    cores = count_cores()
+    architecture = played.make_architecture(make_task(played.task))
     pairs = []
     for _ in range(3):
-        trained = train_for(task_name, episodes, **options)
-        rate = measure_gemm_rate(architecture, config.batch_size, updates.probing_states)
-        per_episode = (
+        trained = train_for(played, steps)
+        config = trained.config
+        per_policy, for_policy = count_config_flops(config, architecture)
+        states = config.evaluator_options["probing_states"]
+        rate = measure_gemm_rate(architecture, config.batch_size, states)
+        per_turn = (
             config.evaluator_updates * config.batch_size * per_policy
             + config.policy_updates * for_policy
         )
-        simulating = trained.steps * measure_raw_limit(task_name)
-        learning = trained.episodes * per_episode / rate
+        simulating = trained.steps * measure_raw_limit(played)
+        learning = trained.turns * per_turn / rate
         pairs.append(
             (
                 trained.seconds / trained.episodes,
                 (simulating + learning) / cores / trained.episodes,
             )
         )
-    name = f"training, {task_name}, per episode"
+    name = f"training, {played.name}, per episode"
     return make_row(name, pairs, steps_per_episode=trained.steps / trained.episodes)

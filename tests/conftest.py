@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # `toys`, here and in the rollout workers
 
-from harness import DEADLINE, Hold, make_environment
+from harness import Hold, start_python, train_tiny
 
 # The same examples every time, so that no run fails by chance; `make search` looks further.
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
@@ -34,24 +35,12 @@ def hold(tmp_path: Path) -> Hold:
 
 
 @pytest.fixture
-def litmus_process(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start `litmus …` in a process of its own, in `tmp_path`; what still runs is ended."""
+def litmus_process() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start `litmus …` in a process of its own; what still runs at the end is ended."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(
-        *arguments: object, env: dict[str, str] | None = None, **options: Any
-    ) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "litmus.cli", *map(str, arguments)],
-            cwd=tmp_path,
-            env=make_environment(**(env or {})),
-            **{
-                "stdout": subprocess.PIPE,
-                "stderr": subprocess.PIPE,
-                "text": True,
-                **options,
-            },
-        )
+    def start(*arguments: object, module: str = "litmus.cli", **options: Any) -> Any:
+        process = start_python("-m", module, *arguments, **options)
         started.append(process)
         return process
 
@@ -62,15 +51,14 @@ def litmus_process(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[st
         process.communicate()
 
 
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny run, for reading only."""
+    path: Path = train_tiny(tmp_path_factory.mktemp("finished") / "run").path
+    return path
+
+
 @pytest.fixture
-def run_litmus(
-    litmus_process: Callable[..., subprocess.Popen[str]],
-) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run `litmus …` in a process of its own to its end."""
-
-    def run(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
-        process = litmus_process(*arguments, **options)
-        out, err = process.communicate(timeout=DEADLINE)
-        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-    return run
+def run(finished_run: Path, tmp_path: Path) -> Path:
+    """A finished run that the test may change."""
+    return Path(shutil.copytree(finished_run, tmp_path / "run"))

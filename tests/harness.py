@@ -1,18 +1,23 @@
-"""What the tests share: tiny runs, and how to wait for and compare them."""
+"""What the tests share: tiny runs, processes, and how to wait for and compare them."""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import litmus
+
 TESTS = Path(__file__).parent
+SOURCE = Path(litmus.__file__).parents[1]
 
 DEADLINE = 300.0
 """Seconds within which whatever a test waits for must have happened, on the slowest and busiest
@@ -46,8 +51,6 @@ def tiny(algorithm: str, **options: Any) -> dict[str, Any]:
 
 
 def train_tiny(out: Path, algorithm: str = "pssvf", **options: Any) -> Any:
-    import litmus
-
     options = {"task": "toys:ToyWalk-v0", "steps": 40, **options}
     return litmus.train(algorithm, out=out, quiet=True, **tiny(algorithm, **options))
 
@@ -68,16 +71,80 @@ def to_arguments(options: dict[str, Any]) -> list[str]:
     return arguments
 
 
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing after it may write anything."""
+
+
+def raise_(error: BaseException) -> Any:
+    raise error
+
+
+def interrupt(train: Callable[[], Any], rounds: int) -> None:
+    """Begin or resume a training, and press Ctrl-C, as a signal, when so many rounds are done."""
+    from litmus.training.trainer import Trainer
+
+    iterate = Trainer._iterate
+
+    def pressing(trainer: Trainer) -> None:
+        if trainer.counters.rounds == rounds:
+            os.kill(os.getpid(), signal.SIGINT)
+        iterate(trainer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Trainer, "_iterate", pressing)
+        with pytest.raises(KeyboardInterrupt):
+            train()
+
+
 def make_environment(**variables: str) -> dict[str, str]:
-    path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return {**os.environ, "PYTHONPATH": path, "COLUMNS": "80", **variables}
+    """With the tests, and the litmus that they test, on the path."""
+    path = filter(None, [str(TESTS), str(SOURCE), os.environ.get("PYTHONPATH")])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "80", **variables}
+
+
+def start_python(
+    *words: object, env: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.Popen[str]:
+    """Start a Python process in the current directory; whoever calls ends it."""
+    return subprocess.Popen(
+        [sys.executable, *map(str, words)],
+        env=make_environment(**(env or {})),
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options},
+    )
+
+
+def run_python(*words: object, text: str = "", **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a Python process to its end; it reads `text`."""
+    process = start_python(*words, **{"stdin": subprocess.PIPE, **options})
+    try:
+        out, err = process.communicate(text, timeout=DEADLINE)
+    finally:
+        process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def run_litmus(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `litmus …` in a process of its own to its end."""
+    return run_python("-m", "litmus.cli", *arguments, **options)
+
+
+def list_children(process: subprocess.Popen[str]) -> list[int]:
+    pid = process.pid
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str] | None = None) -> None:
     """Poll until `condition` holds; fail when the process ends first, or the deadline passes."""
     deadline = time.monotonic() + DEADLINE
     while not condition():
-        if process is not None and process.poll() is not None:
+        if process is not None and process.poll() is not None and not condition():
             out, err = process.communicate()
             pytest.fail(f"ended with {process.returncode} before its time:\n{out}\n{err}")
         if time.monotonic() > deadline:
@@ -98,7 +165,7 @@ class Hold:
         write_whole(self.path, json.dumps({"metrics": str(metrics or ""), "lines": lines}))
 
     def release(self) -> None:
-        self.path.unlink()
+        self.path.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, text: str) -> None:

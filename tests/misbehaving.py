@@ -9,6 +9,8 @@ from typing import Any
 
 from toys import Walk
 
+from litmus.errors import BadInput, option
+
 Step = tuple[Any, float, bool, bool, dict[str, Any]]
 
 
@@ -41,14 +43,6 @@ class Hangs(Walk):
             time.sleep(0.01)
 
 
-class HangsLater(Walk):
-    """Well-behaved until the file that LITMUS_TOY_HANG names is there."""
-
-    def check(self, action: Any) -> None:
-        while os.path.exists(os.environ["LITMUS_TOY_HANG"]):  # noqa: PTH110
-            time.sleep(0.01)
-
-
 class Prints(Walk):
     """Prints to standard output: through Python, and past it."""
 
@@ -70,6 +64,13 @@ class Breaks(Walk):
 
     def measure_the_arm(self) -> float:
         return 1 / (self.taken - self.taken)
+
+
+class Refuses(Walk):
+    """Finds only in its first step that it cannot use an option."""
+
+    def check(self, action: Any) -> None:
+        raise BadInput(f"{option('env_kwargs')} must name the arm")
 
 
 class RunsOutOfMemory(Walk):

@@ -125,9 +125,9 @@ class RandomSearch(SavesAttributes):
         if self.path.exists():
             with self.path.open("rb") as file:
                 os.fsync(file.fileno())
-        return self.save_attributes()
+        return super().state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
         assert not list(rounds)
-        self.load_attributes(state)
+        super().load_state_dict(state, ())
         os.truncate(self.path, self.kept_bytes) if self.path.exists() else None

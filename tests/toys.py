@@ -111,7 +111,6 @@ class CountdownTask:
 
     state_shape = (1,)
     actions = ContinuousActions((0.0,), (2.0,))
-    seconds_per_step = 0.5
 
     def __init__(self, start: float = 3.0) -> None:
         self.start = start

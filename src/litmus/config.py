@@ -14,6 +14,7 @@ import numbers
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal, Self, TypeVar
 
 from litmus.errors import BadInput, option, suggest
@@ -184,14 +185,16 @@ def list_options(
     for spec in dataclasses.fields(config):
         choice = spec.metadata.get("options_of")
         if choice is None:
-            found = {spec.name: Option(config, spec, _hint(config, spec), _default(spec))}
+            found = {
+                spec.name: Option(config, spec, _read_hints(config)[spec.name], _default(spec))
+            }
         else:
             name = values.get(choice, _default(_field(config, choice)))
             if not isinstance(name, str):
                 raise BadInput(f"{option(choice)} takes a name, not '{name}'")
             owner = registries[choice].find(name).find_options()
             found = {
-                own.name: Option(owner, own, _hint(owner, own), _default(own), spec.name)
+                own.name: Option(owner, own, _read_hints(owner)[own.name], _default(own), spec.name)
                 for own in dataclasses.fields(owner)
                 if own.init and own.name not in registries[choice].provided
             }
@@ -214,9 +217,10 @@ RESERVED = ("out", "config", "preset", "quiet", "run", "command")
 PLAIN = (int, float, str, bool)
 
 
-def _hint(owner: type, spec: dataclasses.Field[Any]) -> Any:
+@lru_cache(maxsize=64)
+def _read_hints(owner: type) -> dict[str, Any]:
     try:
-        return typing.get_type_hints(owner)[spec.name]
+        return typing.get_type_hints(owner)
     except NameError as error:
         raise BadInput(
             f"the types of {owner.__qualname__}'s options cannot be read: {error} "
@@ -285,8 +289,8 @@ class PssvfConfig(TrainConfig):
     """Policy updates in each turn of updates."""
     evaluator_updates: int = between(1, MOST_UNITS, 5)
     """Evaluator updates in each turn of updates."""
-    steps_per_turn: int = between(0, MOST_STEPS, 0)
-    """Steps that a round must have collected for each turn of updates. 0: one turn per episode."""
+    round_turns: int = between(0, MOST_UNITS, 0)
+    """Turns of updates after each round. 0: as many as it had episodes."""
     batch_size: int = between(1, MOST_UNITS, 16)
     """Policies per batch when the evaluator learns."""
     buffer_size: int = between(1, 10**9, 10_000)

@@ -11,6 +11,8 @@ import re
 import shlex
 from collections.abc import Iterable
 
+MOST_TEXT = 400
+
 _MARKED = re.compile("\x02([a-z_]+)(?:([= ])([^\x02\x03]*))?\x03")
 
 
@@ -49,6 +51,8 @@ class _Spelled(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_MARKED.sub(_spell_for_python, message))
+        self.message = message
+        """Not spelled yet: what another process needs to raise the same error."""
         self.for_shell = _MARKED.sub(_spell_for_shell, message)
 
 
@@ -61,6 +65,11 @@ class RunFailed(_Spelled, RuntimeError):
 
     traceback: str = ""
     """Of the user's own code, where that is what failed."""
+
+
+def one_line(error: BaseException) -> str:
+    """What an exception says, or its name where it says nothing."""
+    return " ".join(str(error).split())[:MOST_TEXT] or type(error).__name__
 
 
 def suggest(word: str, choices: Iterable[str]) -> str:

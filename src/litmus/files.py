@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NoReturn, TypeVar
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, one_line
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -238,8 +238,3 @@ def describe_os_error(error: OSError) -> str:
     """What went wrong, and with which file."""
     where = f": {error.filename}" if error.filename else ""
     return f"{error.strerror or error}{where}"
-
-
-def one_line(error: BaseException) -> str:
-    """What an exception says, or its name where it says nothing."""
-    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
+from types import ModuleType
 from typing import Any
 
-from litmus.errors import BadInput, suggest
+from litmus.errors import BadInput, one_line, suggest
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,29 @@ class Registry(dict[str, Entry]):
 
 def import_named(name: str, kind: str) -> Any:
     """What 'package.module:name' stands for."""
-    module, _, attribute = name.partition(":")
+    module, attribute = import_module_of(name, kind)
     try:
-        loaded = importlib.import_module(module) if module else None
+        return reduce(getattr, attribute.split("."), module)
+    except AttributeError as error:
+        near = suggest(attribute, [word for word in vars(module or object) if word[:1] != "_"])
+        where = name.rpartition(":")[0]
+        raise BadInput(f"{kind} '{name}': '{where}' has no '{attribute}'{near}") from error
+
+
+def import_module_of(name: str, kind: str) -> tuple[ModuleType | None, str]:
+    """Import the module of a name 'package.module:name', if it has one; return it, and the rest."""
+    module, _, rest = name.rpartition(":")
+    if not module:
+        return None, rest
+    try:
+        return importlib.import_module(module), rest
     except ModuleNotFoundError as error:
         missing = error.name or module
         raise BadInput(f"{kind} '{name}': the module '{missing}' is not installed") from error
     except (Exception, SystemExit) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise BadInput(f"{kind} '{name}': importing '{module}' failed: {reason}") from error
-    try:
-        return reduce(getattr, attribute.split("."), loaded)
-    except AttributeError as error:
-        near = suggest(attribute, [word for word in vars(loaded or object) if word[:1] != "_"])
-        raise BadInput(f"{kind} '{name}': '{module}' has no '{attribute}'{near}") from error
+        raise BadInput(
+            f"{kind} '{name}': importing '{module}' failed: {one_line(error)}"
+        ) from error
 
 
 def why_only_here(thing: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import assert_one_line, train_tiny
+from harness import assert_one_line
 
 import litmus
 from litmus.cli import main
@@ -21,17 +21,6 @@ from litmus.errors import BadInput
 from litmus.files import CHECKSUM, read_json, write_json
 from litmus.runs.checkpoint import list_checkpoints, read_checkpoint, write_checkpoint
 from litmus.runs.snapshots import append_snapshot, cut_snapshots, read_snapshots
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train_tiny(tmp_path_factory.mktemp("files") / "finished").path
-
-
-@pytest.fixture
-def run(finished: Path, tmp_path: Path) -> Path:
-    """A finished run that a test may damage."""
-    return Path(shutil.copytree(finished, tmp_path / "run"))
 
 
 @pytest.fixture

@@ -13,9 +13,13 @@ from typing import Any
 import pytest
 from harness import (
     DEADLINE,
+    Hold,
     assert_one_line,
     assert_same_result,
     count_lines,
+    is_alive,
+    list_children,
+    run_python,
     tiny,
     to_arguments,
     train_tiny,
@@ -38,11 +42,10 @@ def arguments(task: str, workers: int, **options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_an_environment_that_raises_shows_its_own_traceback(workers: int, run_litmus) -> None:
+def test_an_environment_that_raises_shows_its_own_traceback(workers: int, capfd) -> None:
     options = arguments("Breaks", workers, evaluate_every=0)
-    done = run_litmus("train", "pssvf", "--out", "run", *options)
-    assert done.returncode == 1
-    *above, last = done.stderr.strip().splitlines()
+    assert main(["train", "pssvf", "--out", "run", *options]) == 1
+    *above, last = capfd.readouterr().err.strip().splitlines()
     assert_one_line(last, "an episode failed (training episode ", "ZeroDivisionError")
     assert above.count("Traceback (most recent call last):") == 1
     shown = "\n".join(above)
@@ -64,6 +67,18 @@ def test_sys_exit_in_an_environment_is_said(workers: int, tmp_path: Path, capfd)
     out = ["--out", str(tmp_path / "run")]
     assert main(["train", "pssvf", *out, *arguments("Exits", workers)]) == 1
     assert_one_line(capfd.readouterr().err.splitlines()[-1], "it called sys.exit(3)")
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_a_worker_refuses_is_told_in_the_language_of_the_reader(
+    workers: int, tmp_path: Path, capfd
+) -> None:
+    out = ["--out", str(tmp_path / "typed")]
+    assert main(["train", "pssvf", *out, *arguments("Refuses", workers)]) == 2
+    last = capfd.readouterr().err.splitlines()[-1]
+    assert_one_line(last, "litmus: --env-kwargs must name the arm")
+    with pytest.raises(BadInput, match=r"^env_kwargs must name the arm$"):
+        train_tiny(tmp_path / "called", task="misbehaving:Refuses", workers=workers)
 
 
 def test_sys_exit_while_an_environment_is_made_is_bad_input(tmp_path: Path, capsys) -> None:
@@ -106,13 +121,15 @@ def test_torch_without_memory_is_said_so(tmp_path: Path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_what_an_environment_prints_does_not_mix_into_results(workers: int, run_litmus) -> None:
-    trained = run_litmus("train", "pssvf", "--out", "run", *arguments("Prints", workers, steps=8))
-    assert trained.returncode == 0, trained.stderr
-    assert trained.stdout.startswith("trained 8 steps")
-    done = run_litmus("evaluate", "run", "--json", "--episodes", 2, "--workers", workers)
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["episodes"] == 2
+def test_what_an_environment_prints_does_not_mix_into_results(workers: int) -> None:
+    train = ["train", "pssvf", "--out", "run", *arguments("Prints", workers, steps=8)]
+    evaluate = ["evaluate", "run", "--json", "--episodes", "2", "--workers", str(workers)]
+    code = f"from litmus.cli import main; print(main({train!r}), main({evaluate!r}))"
+    done = run_python("-c", code)
+    trained, *_, measured, codes = done.stdout.splitlines()
+    assert codes == "0 0", done.stderr
+    assert trained.startswith("trained 8 steps")
+    assert json.loads(measured)["episodes"] == 2
     for words in ("made with a print", "a step of Python", "a step of C"):
         assert words in done.stderr
 
@@ -147,24 +164,27 @@ def test_a_limit_is_kept_by_every_loop(native: str, monkeypatch, tmp_path: Path)
 
 
 def test_a_limit_needs_steps_to_count(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="max-episode-steps"):
+    with pytest.raises(BadInput, match="ended by max_episode_steps"):
         train_tiny(tmp_path / "run", task="toys:TargetTask", max_episode_steps=3)
 
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_an_episode_that_runs_for_long_is_named(
-    workers: int, tmp_path: Path, monkeypatch, caplog
+    workers: int, tmp_path: Path, hold: Hold, monkeypatch
 ) -> None:
     """The display is told; without one, the log is."""
     monkeypatch.setattr(failure, "LONG_SECONDS", 0.01)
-    monkeypatch.setenv("LITMUS_TOY_HANG", str(tmp_path / "hang"))
-    run = train_tiny(tmp_path / "run", task="misbehaving:HangsLater", steps=8)
-    (tmp_path / "hang").touch()
+    for collector in ("serial", "pool"):
+        monkeypatch.setattr(f"litmus.rollouts.{collector}.SECONDS_BETWEEN_LOOKS", 0.01)
+    for name, value in hold.environment.items():
+        monkeypatch.setenv(name, value)
+    run = train_tiny(tmp_path / "run", task="toys:ToySlowWalk-v0", steps=8)
+    hold.hold()
     seen: list[str] = []
 
     def release(message: str, *_: object) -> None:
         seen.append(message)
-        (tmp_path / "hang").unlink(missing_ok=True)
+        hold.release()
 
     monkeypatch.setattr("litmus.rollouts.make.make_collector.__defaults__", ("cpu", release))
     assert litmus.evaluate(run, episodes=1, workers=workers).steps == [4]
@@ -179,43 +199,43 @@ def test_a_run_that_hangs_can_be_stopped_and_resumed(
     signals: tuple[signal.Signals, ...],
     workers: int,
     tmp_path: Path,
+    hold: Hold,
     litmus_process: Start,
-    monkeypatch: pytest.MonkeyPatch,
+    finished_run: Path,
 ) -> None:
-    options = {"steps": 4000, "checkpoint_seconds": 0}
-    hang = tmp_path / "hang"
-    process = litmus_process(
-        *("train", "pssvf", "--out", "run"),
-        *arguments("HangsLater", workers, **options),
-        env={"LITMUS_TOY_HANG": str(hang)},
-    )
-    wait_until(lambda: count_lines(tmp_path / "run" / "metrics.jsonl") >= 4, process)
-    hang.touch()
-    time.sleep(0.3)  # it hangs soon; if not yet, it stops for the first signal
+    metrics, said = tmp_path / "run" / "metrics.jsonl", tmp_path / "said"
+    hold.hold(metrics, 4)
+    options = {"task": "toys:ToySlowWalk-v0", "steps": 40, "checkpoint_seconds": 0}
+    with said.open("w") as file:
+        process = litmus_process(
+            *("train", "pssvf", "--out", "run"),
+            *to_arguments(tiny("pssvf", **options, workers=workers)),
+            module="hurried",
+            env=hold.environment,
+            stderr=file,
+        )
+    wait_until(lambda: count_lines(metrics) >= 4, process)
     for number in signals:
         process.send_signal(number)
-        time.sleep(0.2)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert "litmus resume run" in err
-    assert "Traceback" not in err
-    hang.unlink()
+        wait_until(lambda: "stopping after this round" in said.read_text(), process)
+    assert process.wait(DEADLINE) == 130
+    assert "litmus resume run" in said.read_text()
+    assert "Traceback" not in said.read_text()
+    hold.release()
     assert list_checkpoints(tmp_path / "run" / "checkpoints")
-    monkeypatch.setenv("LITMUS_TOY_HANG", str(hang))
     assert litmus.resume(tmp_path / "run", workers=0, quiet=True).status == "finished"
-    whole = train_tiny(tmp_path / "whole", task="toys:ToyWalk-v0", **options)
-    assert_same_result(whole.path, tmp_path / "run")
+    assert_same_result(finished_run, tmp_path / "run")
 
 
 def test_sigterm_ends_a_round_of_endless_updates(tmp_path: Path, litmus_process: Start) -> None:
     process = litmus_process(
         *("train", "pssvf", "--task", "toys:ToyWalk-v0", "--out", "run", "--round-size", 2),
-        *("--hidden", 8, "--probing-states", 3, "--workers", 1, "--policy-updates", 1_000_000),
+        *("--hidden", 8, "--probing-states", 3, "--workers", 0, "--policy-updates", 1_000_000),
+        module="hurried",
     )
     wait_until((tmp_path / "run/checkpoints/round-00000000.sha256").exists, process)
-    time.sleep(1)
     process.send_signal(signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
     assert "litmus resume run" in err
 
@@ -227,13 +247,15 @@ def test_a_step_in_c_that_never_comes_back_is_ended(
     """Here Python has no say any more: years of simulated time in one step."""
     options = {"task": "Swimmer-v5", "env_kwargs": {"frame_skip": 2_000_000_000}, "workers": 0}
     process = litmus_process(
-        *("train", "pssvf", "--out", "run"), *to_arguments(tiny("pssvf", **options))
+        *("train", "pssvf", "--out", "run"),
+        *to_arguments(tiny("pssvf", **options)),
+        module="hurried",
     )
     wait_until((tmp_path / "run/checkpoints/round-00000000.sha256").exists, process)
     for number in signals:
         time.sleep(0.5)
         process.send_signal(number)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=DEADLINE)
     assert process.returncode == 130
     assert "go on with: litmus resume run" in err
 
@@ -245,15 +267,8 @@ def test_a_hanging_worker_does_not_outlive_its_trainer(
         *("train", "pssvf", "--out", "run"), *arguments("Hangs", 2, evaluate_every=0)
     )
     wait_until((tmp_path / "run/checkpoints/round-00000000.sha256").exists, process)
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    children = list_children(process)
     process.kill()
     process.wait(DEADLINE)
     assert len(children) == 2
     wait_until(lambda: not any(map(is_alive, children)))
-
-
-def is_alive(pid: str) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

@@ -36,7 +36,6 @@ OTHER_VALUES: dict[str, Any] = {
     "round_steps": 40,
     "max_round_size": 5,
     "policy_step": 3.0,
-    "steps_per_turn": 2,
 }
 """Where the nearest other value would not do."""
 

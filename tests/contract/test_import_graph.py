@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,14 +35,19 @@ def find_modules() -> dict[str, Path]:
 
 
 MODULES = find_modules()
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 
-def read_imports(path: Path, *, at_import_only: bool = False) -> Iterator[str]:
-    """Modules of litmus that a module imports: anywhere in it, for type checking too; or only what
-    is imported along with it."""
-    tree = ast.parse(path.read_text())
-    nodes = _walk_top(tree) if at_import_only else ast.walk(tree)
-    for node in nodes:
+@functools.cache
+def read_imports(module: str, *, at_import_only: bool = False) -> frozenset[str]:
+    """What a module imports: anywhere in it, for type checking too; or only what is imported along
+    with it."""
+    return frozenset(_find_imports(module, at_import_only))
+
+
+def _find_imports(module: str, at_import_only: bool) -> Iterator[str]:
+    tree = TREES[module]
+    for node in _walk_top(tree) if at_import_only else ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
@@ -60,11 +66,12 @@ def _walk_top(tree: ast.AST) -> Iterator[ast.AST]:
         yield from _walk_top(node)
 
 
+@functools.cache
 def build_graph() -> dict[str, set[str]]:
     # The package's own front door re-exports what users need; nothing inside goes through it.
     return {
-        name: {found for found in read_imports(path) if found in MODULES and found != name}
-        for name, path in MODULES.items()
+        name: {found for found in read_imports(name) if found in MODULES and found != name}
+        for name in MODULES
         if name != "litmus"
     }
 
@@ -101,7 +108,7 @@ def test_no_modules_import_each_other_not_even_lazily() -> None:
 
 
 def test_nothing_inside_goes_through_the_front_door() -> None:
-    through = [name for name, path in MODULES.items() if "litmus" in read_imports(path)]
+    through = [name for name in MODULES if "litmus" in read_imports(name)]
     assert through == []
 
 
@@ -124,8 +131,8 @@ def test_what_reads_runs_does_not_reach_into_training() -> None:
 
 def test_no_import_is_relative() -> None:
     """Those would not be seen here."""
-    for name, path in MODULES.items():
-        nodes = ast.walk(ast.parse(path.read_text()))
+    for name, tree in TREES.items():
+        nodes = ast.walk(tree)
         assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), name
 
 
@@ -137,9 +144,9 @@ def test_nothing_outside_imports_a_type_of_the_kernels() -> None:
     """Functions are called; what they give back is used under a contract of ours."""
     found = [
         f"{name}: {alias.name}"
-        for name, path in MODULES.items()
+        for name, tree in TREES.items()
         if not name.startswith("litmus.native")
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("litmus.native")
         for alias in node.names
         if alias.name[:1].isupper()
@@ -157,11 +164,10 @@ def test_torch_is_not_imported_along_with(module: str) -> None:
             continue
         seen.add(name)
         parents = [name.rpartition(".")[0]] if "." in name else []
-        waiting += [*parents, *read_imports(MODULES[name], at_import_only=True)]
+        waiting += [*parents, *read_imports(name, at_import_only=True)]
     guilty = [
         name
         for name in sorted(seen)
-        if "torch"
-        in {found.split(".")[0] for found in read_imports(MODULES[name], at_import_only=True)}
+        if "torch" in {found.split(".")[0] for found in read_imports(name, at_import_only=True)}
     ]
     assert guilty == []

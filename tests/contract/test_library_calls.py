@@ -59,8 +59,8 @@ def test_the_signature_names_every_option_with_its_default() -> None:
             assert parameters[name].default == one.default, name
 
 
-def test_a_policy_is_measured_alike_however_it_is_named(tmp_path: Path) -> None:
-    run = train_tiny(tmp_path / "run")
+def test_a_policy_is_measured_alike_however_it_is_named(finished_run: Path) -> None:
+    run = litmus.Run(finished_run)
     expected = litmus.evaluate(run, episodes=3, workers=0)
     assert len(expected.returns) == len(expected.training_returns) == len(expected.steps) == 3
     task = run.config.task
@@ -106,16 +106,16 @@ def test_the_training_return_is_what_the_evaluator_predicts(tmp_path: Path) -> N
         ({"task": "toys:ToyWalk-v0", "workers": -1}, "workers must be at least 0"),
     ],
 )
-def test_what_cannot_be_measured_is_told(options: Any, words: str, tmp_path: Path) -> None:
-    policy = train_tiny(tmp_path / "run").policy
+def test_what_cannot_be_measured_is_told(options: Any, words: str, finished_run: Path) -> None:
+    policy = litmus.Run(finished_run).policy
     with pytest.raises(litmus.BadInput) as caught:
         litmus.evaluate(policy, **options)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_policy_file_and_a_task_can_be_typed(tmp_path: Path, capsys: Any) -> None:
-    run = train_tiny(tmp_path / "run")
+def test_a_policy_file_and_a_task_can_be_typed(finished_run: Path, capsys: Any) -> None:
+    run = litmus.Run(finished_run)
     words = ["--episodes", "3", "--workers", "0", "--json"]
     assert main(["evaluate", str(run.policy_path), "--task", run.config.task, *words]) == 0
     by_file = json.loads(capsys.readouterr().out)
@@ -130,15 +130,15 @@ def test_a_policy_file_and_a_task_can_be_typed(tmp_path: Path, capsys: Any) -> N
     assert json.loads(capsys.readouterr().out)["steps"] == [6, 6, 6]
 
 
-def test_a_run_that_exists_is_resumed_or_returned(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_run_that_exists_is_resumed_or_returned(tmp_path: Path, finished_run: Path) -> None:
     """The same call, again and again, as a machine that is taken away and given back makes it."""
-    whole, out = train_tiny(tmp_path / "whole"), tmp_path / "run"
+    out = tmp_path / "run"
     for kept in (2, 5, 9):
         with pytest.raises(Gone):
             train_tiny(out, resume_if_exists=True, callback=leave_after(kept))
     finished = train_tiny(out, resume_if_exists=True, workers=1)  # changes no result
     assert finished.status == "finished"
-    assert_same_result(whole.path, out)
+    assert_same_result(finished_run, out)
     before = read_events(out)
     assert train_tiny(out, resume_if_exists=True).status == "finished"
     assert read_events(out) == before
@@ -178,7 +178,7 @@ def test_resuming_what_exists_can_be_typed(tmp_path: Path, capsys: Any) -> None:
     assert "--noise is 0.1 there and 0.5 here" in capsys.readouterr().err
 
 
-def test_a_callback_is_told_every_line_of_the_metrics(tmp_path: Path) -> None:
+def test_a_callback_is_told_every_line_of_the_metrics(tmp_path: Path, finished_run: Path) -> None:
     notices: list[litmus.Notice] = []
     run = train_tiny(tmp_path / "run", callback=notices.append)
     assert [dict(notice.event) for notice in notices] == run.metrics
@@ -187,12 +187,12 @@ def test_a_callback_is_told_every_line_of_the_metrics(tmp_path: Path) -> None:
     assert all(notice.run.path == run.path for notice in notices)
     with pytest.raises(AttributeError):
         notices[0].event = {}  # type: ignore[misc]
-    assert_same_result(train_tiny(tmp_path / "quiet").path, run.path)
+    assert_same_result(finished_run, run.path)
 
 
 @pytest.mark.parametrize("kind", [ValueError, OSError, MemoryError, KeyboardInterrupt])
 def test_what_a_callback_raises_ends_the_run_which_can_be_resumed(
-    kind: type[BaseException], tmp_path: Path
+    kind: type[BaseException], tmp_path: Path, finished_run: Path
 ) -> None:
     def stop(notice: litmus.Notice) -> None:
         if notice.event["event"] == "evaluation" and notice.event["steps"] > 8:
@@ -205,7 +205,7 @@ def test_what_a_callback_raises_ends_the_run_which_can_be_resumed(
     told: list[str] = []
     litmus.resume(run.path, callback=lambda n: told.append(n.event["event"]), quiet=True)
     assert told[-1] == "finished"
-    assert_same_result(train_tiny(tmp_path / "whole").path, run.path)
+    assert_same_result(finished_run, run.path)
 
 
 def test_a_callback_that_raises_at_the_end_leaves_a_finished_run(tmp_path: Path) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from harness import GONE, assert_same_result, train_tiny
+from harness import GONE, Killed, assert_same_result, tiny, to_arguments, train_tiny
 
 import litmus
+from litmus.cli import main
 from litmus.reports.report import build_report
 
 OWN: dict[str, dict[str, Any]] = {
@@ -51,16 +50,22 @@ def test_results_do_not_depend_on_workers(kind: str, tmp_path: Path) -> None:
     assert_same_result(tmp_path / "0", tmp_path / "2")
 
 
-class Killed(BaseException):
-    """Stands for SIGKILL."""
+@pytest.fixture(scope="module")
+def whole_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, litmus.Run]:
+    folder = tmp_path_factory.mktemp("whole")
+    return {kind: train(folder / kind.replace(" ", "-"), kind) for kind in OWN}
 
 
 @pytest.mark.parametrize("kind", OWN)
 @pytest.mark.parametrize("write", [1, 2, 4, 9])
 def test_a_killed_run_is_resumed_exactly(
-    kind: str, write: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str,
+    write: int,
+    whole_runs: dict[str, litmus.Run],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    whole = train(tmp_path / "whole", kind)
+    whole = whole_runs[kind]
     options = {"checkpoint_seconds": 0}
     written = [0]
     original = litmus.runs.metrics.MetricsFile.write
@@ -85,10 +90,10 @@ def test_a_killed_run_is_resumed_exactly(
 
 
 @pytest.mark.parametrize("kind", OWN)
-def test_it_can_be_measured_and_reported(kind: str, tmp_path: Path) -> None:
-    run = train(tmp_path / "run", kind)
+def test_it_can_be_measured_and_reported(kind: str, whole_runs: dict[str, litmus.Run]) -> None:
+    run = whole_runs[kind]
     again = litmus.Run(run.path)  # everything from disk
-    assert len(litmus.evaluate(again, episodes=3, workers=2).returns) == 3
+    assert len(litmus.evaluate(again, episodes=3, workers=1).returns) == 3
     page = build_report([run.path]).to_html()
     assert run.config.task in page
     if kind != "algorithm":
@@ -96,24 +101,20 @@ def test_it_can_be_measured_and_reported(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", OWN)
-def test_it_can_be_typed(kind: str, tmp_path: Path, run_litmus: Callable[..., Any]) -> None:
-    options = {"steps": 20, "workers": 0, "evaluate_episodes": 1, **OWN[kind]}
+def test_it_can_be_typed(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = {"task": "toys:ToyWalk-v0", "steps": 20, **OWN[kind]}
     algorithm = options.pop("algorithm", "pssvf")
-    words = []
-    for name, value in {"task": "toys:ToyWalk-v0", **options}.items():
-        if value is not GONE:
-            written = json.dumps(value) if isinstance(value, dict) else str(value)
-            words += [f"--{name.replace('_', '-')}", written]
-    done = run_litmus("train", algorithm, *words, "--out", "run")
-    assert done.returncode == 0, done.stderr
-    assert run_litmus("evaluate", "run", "--episodes", "2", "--workers", "1").returncode == 0
-    helped = run_litmus("train", algorithm, *words, "--help")
+    command = ["train", algorithm, *to_arguments(tiny("pssvf", **options))]
+    assert main([*command, "--out", "run"]) == 0
+    assert main(["evaluate", "run", "--episodes", "2", "--workers", "0"]) == 0
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
     own = {"architecture": "--channels", "evaluator": "--margin", "algorithm": "--spread"}
-    assert own.get(kind, "--seed") in helped.stdout
+    assert own.get(kind, "--seed") in capsys.readouterr().out
 
 
-def test_an_algorithm_without_evaluator_says_so(tmp_path: Path) -> None:
-    run = train(tmp_path / "run", "algorithm")
+def test_an_algorithm_without_evaluator_says_so(whole_runs: dict[str, litmus.Run]) -> None:
+    run = whole_runs["algorithm"]
     assert not run.evaluator_path.exists()
     with pytest.raises(litmus.BadInput, match="learns no evaluator"):
         _ = run.evaluator

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.envs.registration import EnvSpec, WrapperSpec, registry
-from harness import DEADLINE, assert_same_result, make_environment, train_tiny
+from harness import assert_same_result, run_python, train_tiny
 from toys import ScaledWalk, ShapedWalk
 
 from litmus.tasks import make_task_spec
@@ -129,14 +127,7 @@ def test_classes_of_the_script_itself_run_serially_and_one_line_says_why(
     """Typed in, as in a notebook: there is no file at all."""
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, *(["-c", SCRIPT] if typed else [script])],
-        cwd=tmp_path,
-        env=make_environment(),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+    done = run_python(*(["-c", SCRIPT] if typed else [script]))
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert len(lines) == 3, done.stderr

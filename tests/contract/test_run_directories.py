@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import DEADLINE, assert_one_line, assert_same_result, tiny, to_arguments, train_tiny
+from harness import (
+    DEADLINE,
+    Killed,
+    assert_one_line,
+    assert_same_result,
+    raise_,
+    tiny,
+    to_arguments,
+    train_tiny,
+)
 
 import litmus
 from litmus.cli import main
@@ -20,14 +29,6 @@ from litmus.runs.directory import create_run
 from litmus.training.trainer import Trainer
 
 Start = Callable[..., "subprocess.Popen[str]"]
-
-
-class Killed(BaseException):
-    """Stands for SIGKILL."""
-
-
-def raise_(error: BaseException) -> Any:
-    raise error
 
 
 def test_of_many_that_train_into_one_directory_one_does(tmp_path: Path) -> None:
@@ -174,9 +175,9 @@ def test_a_directory_is_removed_only_by_the_call_that_made_it(
 
 @pytest.mark.parametrize("kind", ["directory", "fifo", "device", "link to a device"])
 def test_a_report_is_written_to_a_plain_file_or_not_at_all(
-    kind: str, tmp_path: Path, capsys, monkeypatch
+    kind: str, finished_run: Path, tmp_path: Path, capsys, monkeypatch
 ) -> None:
-    run, out = train_tiny(tmp_path / "run"), tmp_path / "out"
+    out = tmp_path / "out"
     monkeypatch.setattr("litmus.reports.report.build_report", lambda *_: pytest.fail("too late"))
     if kind == "directory":
         out.mkdir()
@@ -187,7 +188,7 @@ def test_a_report_is_written_to_a_plain_file_or_not_at_all(
     else:
         out.symlink_to("/dev/null")
     before = out.lstat()
-    assert main(["report", str(run.path), "--out", str(out)]) == 2
+    assert main(["report", str(finished_run), "--out", str(out)]) == 2
     assert_one_line(capsys.readouterr().err, "Not a plain file")
     assert (out.lstat().st_ino, out.lstat().st_mode) == (before.st_ino, before.st_mode)
     assert not out.with_name(out.name + ".tmp").exists()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from harness import assert_one_line, tiny, to_arguments, train_tiny
+from harness import assert_one_line, tiny, to_arguments
 
 from litmus.algorithms import read_config
 from litmus.cli import main
@@ -66,8 +66,8 @@ def test_a_size_that_nothing_can_hold_is_one_line_and_leaves_nothing(
         ["watch", "run", "--port", "-1"],
     ],
 )
-def test_nor_do_the_other_commands_try(arguments: list[str], tmp_path: Path, capsys) -> None:
-    train_tiny(tmp_path / "run")
+@pytest.mark.usefixtures("run")
+def test_nor_do_the_other_commands_try(arguments: list[str], capsys) -> None:
     assert main(arguments) == 2
     assert_one_line(capsys.readouterr().err, arguments[2])
 

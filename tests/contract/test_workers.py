@@ -8,7 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import DEADLINE, Hold, assert_same_result, train_tiny, wait_until
+from harness import (
+    DEADLINE,
+    Hold,
+    assert_same_result,
+    is_alive,
+    list_children,
+    tiny,
+    to_arguments,
+    train_tiny,
+    wait_until,
+)
 
 from litmus.algorithms import ALGORITHMS
 from litmus.errors import RunFailed
@@ -204,24 +214,11 @@ def test_an_environment_registered_by_the_calling_script_reaches_the_workers() -
 
 
 def test_workers_end_when_their_trainer_is_killed(litmus_process, tmp_path: Path) -> None:
-    process = litmus_process(
-        *("train", "pssvf", "--task", "toys:ToySlowWalk-v0", "--workers", 2, "--out", "run"),
-        *("--hidden", 4, "--probing-states", 2, "--evaluate-every", 0),
-    )
-    wait_until(lambda: (tmp_path / "run" / "history" / "rounds.jsonl").exists(), process)
-    children = list_children(process.pid)
+    options = tiny("pssvf", task="toys:ToySlowWalk-v0", workers=2)
+    process = litmus_process("train", "pssvf", "--out", "run", *to_arguments(options))
+    wait_until((tmp_path / "run" / "history" / "rounds.jsonl").exists, process)
+    children = list_children(process)
     assert len(children) == 2
     process.kill()
     process.wait(DEADLINE)
     wait_until(lambda: not any(map(is_alive, children)))
-
-
-def list_children(pid: int) -> list[int]:
-    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

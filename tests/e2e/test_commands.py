@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
 import re
 import select
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -18,13 +17,16 @@ from harness import (
     DEADLINE,
     assert_same_result,
     count_lines,
-    make_environment,
+    run_litmus,
+    run_python,
     tiny,
     to_arguments,
     train_tiny,
     wait_until,
 )
 
+import litmus
+from litmus.cli import main
 from litmus.runs.final import describe_final_return
 from litmus.runs.run import Run
 
@@ -55,9 +57,7 @@ def test_help_answers_at_once_and_without_torch() -> None:
     )
     times = []
     for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
+        done = run_python("-c", code)
         seconds, _, heavy = done.stderr.strip().partition(" ")
         assert heavy == "[]"
         assert "train" in done.stdout
@@ -66,36 +66,36 @@ def test_help_answers_at_once_and_without_torch() -> None:
 
 
 @pytest.mark.parametrize("arguments", HELPS, ids=" ".join)
-def test_help_fits_80_columns_and_any_encoding(arguments: list[str], run_litmus) -> None:
-    done = run_litmus(*arguments, env={"PYTHONIOENCODING": "ascii"})
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert max(map(len, done.stdout.splitlines())) <= 80
+def test_help_fits_80_columns_and_any_encoding(arguments: list[str], monkeypatch, capsys) -> None:
+    shown = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr("sys.stdout", shown)
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert not ended.value.code
+    shown.seek(0)
+    assert max(map(len, shown.read().splitlines())) <= 80
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("what", ["tasks", "presets", "algorithms", "architectures", "evaluators"])
-def test_lists_fit_80_columns(what: str, run_litmus) -> None:
-    done = run_litmus("list", what)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert max(map(len, done.stdout.splitlines())) <= 80
+def test_lists_fit_80_columns(what: str, capsys) -> None:
+    assert main(["list", what]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert max(map(len, shown.out.splitlines())) <= 80
 
 
 def test_a_list_can_be_piped_into_head() -> None:
     """Whatever reads the pipe may go away at once."""
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "litmus.cli", "list", "tasks"],
-        stdout=write,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=DEADLINE,
-    )
+    done = run_litmus("list", "tasks", stdout=write)
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_training_then_evaluating(run_litmus, tmp_path: Path) -> None:
+def test_training_then_evaluating(tmp_path: Path) -> None:
     trained = run_litmus("train", "pssvf", *TINY)
     assert trained.returncode == 0, trained.stderr
     run = Path("runs") / "ToyWalk-v0-pssvf-seed0"
@@ -121,8 +121,6 @@ def test_training_then_evaluating(run_litmus, tmp_path: Path) -> None:
 
 
 def test_evaluating_is_repeatable_whatever_the_workers(tmp_path: Path, capsys) -> None:
-    from litmus.cli import main
-
     train_tiny(tmp_path / "run", distribution="gaussian")
     shown = []
     for workers, seed in ((0, 0), (2, 0), (0, 1)):
@@ -136,8 +134,6 @@ def test_evaluating_is_repeatable_whatever_the_workers(tmp_path: Path, capsys) -
 
 
 def test_a_configuration_file_makes_the_same_run_again(tmp_path: Path) -> None:
-    import litmus
-
     first = train_tiny(tmp_path / "first", seed=4)
     litmus.train("pssvf", config=first.config_path, out=tmp_path / "again", quiet=True)
     assert_same_result(tmp_path / "first", tmp_path / "again")
@@ -147,14 +143,7 @@ def test_a_class_in_a_file_of_the_current_directory_can_be_named(tmp_path: Path)
     """The installed command does not look there by itself, unlike `python -m`."""
     (tmp_path / "mine.py").write_text("from toys import Walk\n\nclass Mine(Walk):\n    pass\n")
     options = to_arguments(tiny("pssvf", task="mine:Mine", steps=8, workers=1))
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "litmus.cli", "train", "pssvf", "--out", "run", *options],
-        cwd=tmp_path,
-        env=make_environment(),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+    done = run_python("-P", "-m", "litmus.cli", "train", "pssvf", "--out", "run", *options)
     assert done.returncode == 0, done.stderr
 
 
@@ -169,30 +158,21 @@ def test_a_script_without_a_main_guard_can_call_the_library(tmp_path: Path) -> N
         "print(run.policy.flat_params.shape, run.evaluator.score(run.policy))\n"
         "print(run.metrics[-1]['event'], run)\n"
     )
-    done = subprocess.run(
-        [sys.executable, script],
-        cwd=tmp_path,
-        env=make_environment(),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+    done = run_python(script)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""  # quiet
     assert done.stdout.splitlines().count("started") == 1
     assert "finished" in done.stdout
 
 
-def test_on_a_terminal_there_is_a_bar_that_fits_and_ctrl_c_leaves_it_tidy(tmp_path: Path) -> None:
+def test_on_a_terminal_there_is_a_bar_that_fits_and_ctrl_c_leaves_it_tidy(
+    tmp_path: Path, litmus_process
+) -> None:
     options = {"task": "toys:ToySlowWalk-v0", "steps": 1_000_000, "workers": 1}
     controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "litmus.cli", "train", "pssvf", "--out", "run"),
-            *to_arguments(tiny("pssvf", **options)),
-        ],
-        cwd=tmp_path,
-        env=make_environment(TERM="xterm", COLUMNS="80", LINES="24"),
+    process = litmus_process(
+        *("train", "pssvf", "--out", "run", *to_arguments(tiny("pssvf", **options))),
+        env={"TERM": "xterm", "LINES": "24"},
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
@@ -206,9 +186,6 @@ def test_on_a_terminal_there_is_a_bar_that_fits_and_ctrl_c_leaves_it_tidy(tmp_pa
         shown += read_terminal_until(controller, b"litmus resume run")
         assert process.wait(DEADLINE) == 130
     finally:
-        if process.poll() is None:
-            process.kill()
-            process.wait()
         os.close(controller)
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
     assert "Traceback" not in text
@@ -228,8 +205,6 @@ def read_terminal_until(controller: int, words: bytes) -> bytes:
 
 
 def test_the_public_names_are_all_there() -> None:
-    import litmus
-
     for name in litmus.__all__:
         assert getattr(litmus, name) is not None
     assert set(dir(litmus)) >= set(litmus.__all__)

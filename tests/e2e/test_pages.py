@@ -7,7 +7,6 @@ import importlib.util
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from typing import Any
 
 import gymnasium
 import pytest
-from harness import DEADLINE, make_environment, tiny
+from harness import run_python, tiny
 from pages import PAGES, ROOT, Block, read_blocks
 
 import litmus
@@ -136,15 +135,7 @@ def test_the_readme_runs_twice_in_a_row(way: str, tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(README)
     arguments = ["script.py"] if way == "script" else ["-c", NOTEBOOK]
     for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, *arguments],
-            input=README,
-            cwd=tmp_path,
-            env=make_environment(),
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE,
-        )
+        done = run_python(*arguments, text=README)
         assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["Swimmer-v5-pssvf-seed1"]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from harness import DEADLINE, train_tiny, wait_until
+from harness import DEADLINE, run_litmus, train_tiny, wait_until
 
 from litmus.analysis.comparison import Cell, Comparison
 from litmus.analysis.groups import Group
@@ -240,7 +239,6 @@ def test_probabilities_start_at_the_left_of_their_track(browser: Any, image_page
 
 
 def test_the_command_writes_the_page_and_prints_its_path(
-    run_litmus: Callable[..., CompletedProcess[str]],
     small_runs: list[Path],
     tmp_path: Path,
 ) -> None:
@@ -257,9 +255,7 @@ def test_the_command_writes_the_page_and_prints_its_path(
 
 
 @pytest.mark.parametrize("command", ["report", "watch"])
-def test_a_path_that_is_no_run_is_one_line_and_exit_code_2(
-    run_litmus: Callable[..., CompletedProcess[str]], tmp_path: Path, command: str
-) -> None:
+def test_a_path_that_is_no_run_is_one_line_and_exit_code_2(tmp_path: Path, command: str) -> None:
     done = run_litmus(command, tmp_path / "gone")
     assert done.returncode == 2
     assert done.stderr.strip().count("\n") == 0

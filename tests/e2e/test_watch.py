@@ -9,13 +9,12 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import DEADLINE, make_environment
+from harness import DEADLINE, start_python
 
 SECRET = "this line is in no run"
 
@@ -33,13 +32,8 @@ def watched(small_runs: list[Path], tmp_path_factory: pytest.TempPathFactory) ->
     metrics.write_text("".join(lines[: len(lines) // 2]))
     (folder / "secret.txt").write_text(SECRET)
     (run / "link.txt").symlink_to(folder / "secret.txt")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "litmus.cli", "watch", str(run), "--port", "0"],
-        cwd=folder,
-        env=make_environment(MUJOCO_GL="none"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    process = start_python(
+        *("-m", "litmus.cli", "watch", run, "--port", 0), env={"MUJOCO_GL": "none"}, cwd=folder
     )
     assert process.stdout is not None
     line = process.stdout.readline()

@@ -13,7 +13,6 @@ No evaluator is learned. Without hidden units it is the original's linear policy
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -102,15 +101,6 @@ class Ars(SavesAttributes):
         if not np.isfinite(self.flat_params).all():
             raise RunFailed(f"learning diverged in round {measured.number}: θ is not finite")
         return {"return_spread": spread, "step_length": float(np.linalg.norm(step))}
-
-    def close(self) -> None:
-        pass
-
-    def state_dict(self) -> Mapping[str, Any]:
-        return self.save_attributes()
-
-    def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
-        self.load_attributes(state)
 
 
 def _return(outcome: Any) -> float:

@@ -6,7 +6,7 @@
             θ' = θ + ε,  ε ~ N(0, σ² I)
             run one episode with π_θ';  store (θ', training return) in D
         update the observation normaliser with what was seen, and V's idea of the returns' unit
-        W times, or once per so many steps:             # a turn of updates
+        W times, or so often as is wanted:              # a turn of updates
             U_V times:  draw a batch from D, newest with most weight;  step down (V(θ') - return)²
             U_π times:  step θ up V(θ)
 
@@ -185,8 +185,7 @@ class Pssvf(SavesAttributes):
             self.plan = self._plan_round(*following)
             if self.steps < config.steps:
                 self._pending = self.collector.start(self.plan.request)
-        turns = max(1, round(steps / config.steps_per_turn)) if config.steps_per_turn else plan.size
-        metrics = self._learn(plan.number, turns, steps)
+        metrics = self._learn(plan.number, config.round_turns or plan.size, steps)
         if not config.overlap:
             self.plan = self._plan_round(*following)
         return Progress(steps, len(episodes), metrics, measured)
@@ -288,14 +287,8 @@ class Pssvf(SavesAttributes):
         if not self.config.overlap:
             self.plan = self._plan_round(self.plan.number, self.plan.first_episode, self.plan.size)
 
-    def close(self) -> None:
-        pass
-
-    def state_dict(self) -> Mapping[str, Any]:
-        return self.save_attributes()
-
     def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
-        self.load_attributes(state)
+        super().load_state_dict(state, ())
         self._pending = None
         measured = [(past, *kept) for past in rounds for kept in past.kept]
         overwritten = max(0, len(measured) - self.buffer.capacity)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import NoneType
 from typing import Any, ClassVar
 
@@ -18,23 +18,30 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam, Optimizer
 
-Saved = dict[str, Any]
+from litmus.rollouts.base import Round
 
 
 class SavesAttributes:
-    """`saved` names the attributes; the class annotates those that may be None."""
+    """Three parts of the contract `Algorithm`; a class that has more to save, restore or close
+    does it around these.
+
+    `saved` names the attributes; the class annotates those that may be None.
+    """
 
     saved: ClassVar[tuple[str, ...]]
 
-    def save_attributes(self) -> Saved:
+    def state_dict(self) -> Mapping[str, Any]:
         typing.get_type_hints(type(self))  # what cannot be loaded is not saved either
         return {name: save(getattr(self, name)) for name in self.saved}
 
-    def load_attributes(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
         hints = typing.get_type_hints(type(self))
         for name in self.saved:
             now = getattr(self, name)
             setattr(self, name, load(now, state[name], hints.get(name, type(now))))
+
+    def close(self) -> None:
+        pass
 
 
 def save(value: Any) -> Any:

@@ -31,7 +31,6 @@ class Behaviour:
     normalized: Floats  # [T, D]
     actions: Floats  # [T, A], action parameters: what a fingerprint is made of
     rewards: Floats  # [T]
-    seconds_per_step: float | None
 
     @property
     def return_(self) -> float:
@@ -63,7 +62,6 @@ def run_behaviour(task: TaskSpec, policy: Policy, seed: int = 0) -> Behaviour:
             raise NoSingleSteps("the task has no single steps that could be shown")
         episode = built.step_through(acting.act, int(generator.integers(2**31)))
         steps = list(islice(episode, MOST_STEPS))
-        seconds_per_step = built.seconds_per_step
     finally:
         built.close()
     seen = np.array([step.observation for step in steps], dtype=np.float64)  # [T, *state]
@@ -75,5 +73,4 @@ def run_behaviour(task: TaskSpec, policy: Policy, seed: int = 0) -> Behaviour:
             np.float64
         ),
         rewards=np.array([step.reward for step in steps]),
-        seconds_per_step=seconds_per_step,
     )

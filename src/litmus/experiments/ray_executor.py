@@ -15,11 +15,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from litmus.errors import one_line
 from litmus.experiments.jobs import Job, Standing, describe_job
 from litmus.experiments.node import NodeRunner
 from litmus.experiments.process import Ending, Order
 from litmus.experiments.travel import Sender, forget_others, receive
-from litmus.files import describe_os_error, one_line
+from litmus.files import describe_os_error
 from litmus.rollouts.cluster import Crew, Node, connected, on_node
 
 SECONDS_BETWEEN_LOOKS = 1.0

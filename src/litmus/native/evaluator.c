@@ -6,33 +6,21 @@
 #include "kernels.h"
 #include "threads.h"
 
-/* Probing actions from raw outputs, and the slope of the squashing. */
-static void squash(const litmus_evaluator *evaluator) {
-    const litmus_population *policies = &evaluator->policies;
-    int64_t actions = policies->shape.widths[policies->shape.layers];
-    int64_t rows = policies->policies * policies->states;
-    litmus_chosen->activate_all(LITMUS_TANH, rows * actions, evaluator->answers);
-    for (int64_t row = 0; row < rows; row++)
-        for (int64_t action = 0; action < actions; action++) {
-            float *answer = evaluator->answers + row * actions + action;
-            float half_range = evaluator->half_range[action];
-            evaluator->slopes[row * actions + action] = half_range * (1.0f - *answer * *answer);
-            *answer = *answer * half_range + evaluator->center[action];
-        }
-}
-
 static void judge(const litmus_evaluator *evaluator) {
-    litmus_forward(&evaluator->policies, evaluator->answers);
-    squash(evaluator);
+    const litmus_population *policies = &evaluator->policies;
+    litmus_forward(policies, evaluator->answers);
+    litmus_squash(&evaluator->squashing, &litmus_chosen->elementwise,
+                  policies->policies * policies->states, evaluator->answers, evaluator->slopes);
     litmus_forward(&evaluator->head, evaluator->values);
 }
 
 /* From `values_gradient` to that of the raw outputs, which takes the place of the answers. */
 static void go_back_to_outputs(const litmus_evaluator *evaluator, float *head_gradient) {
-    const litmus_population *head = &evaluator->head;
-    int64_t count = head->states * head->shape.widths[0];
-    litmus_backward(head, evaluator->values_gradient, evaluator->answers, head_gradient);
-    for (int64_t n = 0; n < count; n++) evaluator->answers[n] *= evaluator->slopes[n];
+    const litmus_population *policies = &evaluator->policies;
+    litmus_backward(&evaluator->head, evaluator->values_gradient, evaluator->answers,
+                    head_gradient);
+    litmus_unsquash(&evaluator->squashing, policies->policies * policies->states,
+                    evaluator->slopes, evaluator->answers);
 }
 
 float litmus_fit(const litmus_evaluator *evaluator, const float *returns, const float *weights,

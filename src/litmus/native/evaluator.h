@@ -6,14 +6,14 @@
 #include <stdint.h>
 
 #include "perceptron.h"
+#include "squash.h"
 
 typedef struct {
     litmus_population policies;  /* B policies in K probing states */
-    const float *center;         /* [A] of the actions, which are all bounded */
-    const float *half_range;     /* [A] */
+    litmus_squashing squashing;  /* of their outputs */
     litmus_population head;      /* one network with B inputs of K A numbers: `answers` */
     float *answers;              /* [B, K, A] fingerprints, with room for 15 more */
-    float *slopes;               /* [B, K, A] of the squashing */
+    float *slopes;               /* [B, K, A] */
     float *values;               /* [B] predicted returns */
     float *values_gradient;      /* [B] */
 } litmus_evaluator;

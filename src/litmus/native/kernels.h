@@ -24,11 +24,16 @@ typedef struct {
     float epsilon;
 } adam_rates;
 
+/* In place and in whole vectors: up to 15 floats behind the last are overwritten. */
+typedef struct {
+    void (*activate_all)(int64_t activation, int64_t count, float *x);
+    void (*exponentiate_all)(int64_t count, float *x); /* of numbers up to 88 */
+} litmus_elementwise;
+
 typedef struct {
     int64_t lanes;
     product_function product[KINDS][TILE_VECTORS];
-    /* In place and in whole vectors: up to 15 floats behind the last are overwritten. */
-    void (*activate_all)(int64_t activation, int64_t count, float *x);
+    litmus_elementwise elementwise;
     void (*adam)(const adam_rates *rates, int64_t count, const float *gradient, float *params,
                  float *means, float *squares);
 } litmus_kernels;
@@ -40,8 +45,7 @@ typedef struct {
     /* One layer of one network for one input. */
     void (*layer)(int64_t inputs, int64_t outputs, const float *weights, const float *bias,
                   const float *x, float *y);
-    /* As above. */
-    void (*activate_all)(int64_t activation, int64_t count, float *x);
+    litmus_elementwise elementwise;
 } litmus_light_kernels;
 
 /* By litmus_choose_kernels: the widest, for long stretches of arithmetic; and the light ones. */

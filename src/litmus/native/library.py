@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_float, c_int, c_int64, c_uint64, c_void_p
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-INTERFACE = 3
+INTERFACE = 4
 """Of the library that this file can call."""
 
 ACTIVATIONS = {"tanh": 0, "relu": 1}
@@ -48,13 +47,25 @@ class PopulationCall(ctypes.Structure):
     )
 
 
+class SquashingCall(ctypes.Structure):
+    """`litmus_squashing`."""
+
+    _fields_ = (
+        ("size", c_int64),
+        ("is_softmax", c_int64),
+        ("all_between", c_int64),
+        ("kinds", c_void_p),
+        ("center", c_void_p),
+        ("scale", c_void_p),
+    )
+
+
 class EvaluatorCall(ctypes.Structure):
     """`litmus_evaluator`."""
 
     _fields_ = (
         ("policies", PopulationCall),
-        ("center", c_void_p),
-        ("half_range", c_void_p),
+        ("squashing", SquashingCall),
         ("head", PopulationCall),
         ("answers", c_void_p),
         ("slopes", c_void_p),
@@ -86,58 +97,65 @@ class Actor(ctypes.Structure):
     _fields_ = (
         ("shape", Shape),
         ("params", c_void_p),
-        ("center", c_void_p),
+        ("squashing", SquashingCall),
+        ("distribution", c_int64),
         ("half_range", c_void_p),
+        ("low", c_void_p),
+        ("high", c_void_p),
+        ("mean", c_void_p),
+        ("inverse_std", c_void_p),
+        ("inputs", c_void_p),
         ("scratch", c_void_p),
         ("outputs", c_void_p),
+        ("drawn", c_void_p),
+        ("steps_drawn", c_int64),
     )
 
 
-class CompiledActor(NamedTuple):
-    """A policy of raw observations, in the hands of the kernels."""
-
-    actor: Actor
-    mean: NDArray[np.float64]  # [D]
-    inverse_std: NDArray[np.float64]  # [D]
-    num_actions: int
-    owner: object  # of what `actor` points to
-
-
-class Health(ctypes.Structure):
-    """`litmus_health`."""
+class Part(ctypes.Structure):
+    """`litmus_part`."""
 
     _fields_ = (
-        ("checks_posture", c_int64),
-        ("checks_state", c_int64),
-        ("z", c_double * 2),
-        ("angle", c_double * 2),
-        ("state", c_double * 2),
+        ("values", c_void_p),
+        ("minus", c_void_p),
+        ("count", c_int64),
+        ("low", c_double),
+        ("high", c_double),
     )
 
 
-class PlanarBody(ctypes.Structure):
+class Row(ctypes.Structure):
+    """`litmus_row`."""
+
+    _fields_ = (("parts", c_int64), ("part", POINTER(Part)), ("size", c_int64))
+
+
+class Body(ctypes.Structure):
     """`litmus_body`."""
 
     _fields_ = (
         ("step", c_void_p),
+        ("find_forces", c_void_p),
         ("model", c_void_p),
         ("data", c_void_p),
-        ("positions", c_void_p),
-        ("velocities", c_void_p),
         ("control", c_void_p),
-        ("num_positions", c_int64),
-        ("num_velocities", c_int64),
         ("num_controls", c_int64),
         ("frames", c_int64),
         ("limit", c_int64),
-        ("skipped", c_int64),
-        ("velocity_bound", c_double),
-        ("health", Health),
+        ("seen", Row),
+        ("recorded", Row),
+        ("bounds", c_int64),
+        ("bound", POINTER(Part)),
         ("observations", c_void_p),
         ("actions", c_void_p),
-        ("x", c_void_p),
-        ("normalized", c_void_p),
+        ("records", c_void_p),
     )
+
+
+def find_address(array: NDArray[Any]) -> int:
+    """Where an array's numbers lie; it must be kept for as long as that is used."""
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 class Library:
@@ -159,12 +177,9 @@ class Library:
             ("litmus_climb", c_float, (POINTER(EvaluatorCall), c_void_p)),
             ("litmus_adam_step", None, (POINTER(AdamCall), c_void_p, c_int, c_int64)),
             ("litmus_scratch_size", c_int64, (POINTER(Shape),)),
-            ("litmus_act", None, (POINTER(Actor), c_void_p)),
-            (
-                "litmus_run_episode",
-                c_int64,
-                (POINTER(PlanarBody), POINTER(Actor), c_void_p, c_void_p),
-            ),
+            ("litmus_act", None, (POINTER(Actor),)),
+            ("litmus_choose", c_int64, (POINTER(Actor), c_void_p)),
+            ("litmus_run_episode", c_int64, (POINTER(Body), POINTER(Actor))),
             (
                 "litmus_perturb",
                 None,
@@ -183,6 +198,7 @@ class Library:
         self.adam_step = library.litmus_adam_step
         self.scratch_size = library.litmus_scratch_size
         self.act = library.litmus_act
+        self.choose = library.litmus_choose
         self.run_episode = library.litmus_run_episode
         self.perturb = library.litmus_perturb
         is_current = library.litmus_interface() == INTERFACE

@@ -319,34 +319,3 @@ void litmus_backward(const litmus_population *population, const float *outputs_g
     }
     if (inputs_gradient) sum_inputs_gradient(&work, inputs_gradient); /* perhaps over the inputs */
 }
-
-/* ---- one policy in one state ---- */
-
-static int64_t widest(const litmus_shape *shape) {
-    int64_t most = 0;
-    for (int64_t layer = 0; layer <= shape->layers; layer++)
-        if (shape->widths[layer] > most) most = shape->widths[layer];
-    return round_up(most, MOST_LANES);
-}
-
-int64_t litmus_scratch_size(const litmus_shape *shape) { return 2 * widest(shape); }
-
-void litmus_act(const litmus_actor *actor, const float *inputs) {
-    const litmus_shape *shape = &actor->shape;
-    float *halves[2] = {actor->scratch, actor->scratch + widest(shape)};
-    const float *params = actor->params;
-    for (int64_t layer = 0; layer < shape->layers; layer++) {
-        int64_t in = shape->widths[layer], out = shape->widths[layer + 1];
-        int is_last = layer + 1 == shape->layers;
-        float *y = is_last ? actor->outputs : halves[layer % 2];
-        litmus_light->layer(in, out, params, params + in * out, inputs, y);
-        if (!is_last) litmus_light->activate_all(shape->activation, out, y);
-        params += out * (in + 1);
-        inputs = y;
-    }
-    if (!actor->center) return;
-    int64_t actions = shape->widths[shape->layers];
-    litmus_light->activate_all(LITMUS_TANH, actions, actor->outputs);
-    for (int64_t n = 0; n < actions; n++)
-        actor->outputs[n] = actor->outputs[n] * actor->half_range[n] + actor->center[n];
-}

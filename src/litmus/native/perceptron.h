@@ -1,4 +1,4 @@
-/* Perceptron policies: many at once in many states, with gradients; and one in one state.
+/* Perceptron policies: many at once in many states, with gradients.
 
    Flat parameters are, layer by layer, weight [out, in] then bias [out]; a network whose layers lie
    elsewhere says where.
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 /* To be raised with every change that a caller notices: an older library is not used. */
-enum { LITMUS_INTERFACE = 3 };
+enum { LITMUS_INTERFACE = 4 };
 
 int64_t litmus_interface(void);
 
@@ -54,21 +54,5 @@ void litmus_forward(const litmus_population *population, float *outputs);
    do. It uses up the hidden layers that litmus_forward left. */
 void litmus_backward(const litmus_population *population, const float *outputs_gradient,
                      float *inputs_gradient, float *params_gradient);
-
-/* A policy that acts: its network and, if its actions are all bounded, their centres and half
-   ranges [A]; NULL where the outputs are left as they are. */
-typedef struct {
-    litmus_shape shape;
-    const float *params;
-    const float *center;
-    const float *half_range;
-    float *scratch;  /* litmus_scratch_size() floats */
-    float *outputs;  /* [A], and room for 15 more */
-} litmus_actor;
-
-int64_t litmus_scratch_size(const litmus_shape *shape);
-
-/* What it does in a state inputs [D] (normalised): into its `outputs`. */
-void litmus_act(const litmus_actor *actor, const float *inputs);
 
 #endif

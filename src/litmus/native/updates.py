@@ -1,7 +1,7 @@
 """The update rules of `algorithms/pssvf.py` in one call of the compiled kernels each.
 
-For perceptrons with bounded, deterministic actions, a fingerprint evaluator and a CPU. Parameters
-and the state of Adam stay in torch's tensors, where everything else finds them.
+For perceptrons, a fingerprint evaluator and a CPU. Parameters and the state of Adam stay in torch's
+tensors, where everything else finds them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from litmus.native.library import (
     find_library,
 )
 from litmus.native.perceptrons import describe_shape, find_flat_places
-from litmus.policies.actions import ActionHead
+from litmus.native.squashing import describe_squashing
+from litmus.policies.actions import ActionHead, Squashing
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.rows import MlpShape
 
@@ -47,11 +48,11 @@ class CompiledUpdates:
         self.count_threads, self.unit = count_threads, (0.0, 1.0)
         self.evaluator, self.storage = evaluator, storage
         states, head = evaluator.probing_states, architecture.head
-        center, half_range = find_squashing(head, evaluator)
+        squashing = describe_squashing(head.size, find_squashing(head, evaluator))
         self.rows = (ctypes.c_void_p * batch_size)()
         self.returns = np.zeros(batch_size, dtype=np.float32)
         self.weights = np.zeros(batch_size, dtype=np.float32)
-        self._kept: list[Tensor] = []  # what the calls point to
+        self._kept: list[object] = [squashing.owner]  # what the calls point to
         self.gradient = self._reserve(sum(p.numel() for p in evaluator.parameters()))
         self.theta_gradient = self._reserve(learner.theta.numel())
         policy_shape = architecture.shape
@@ -66,8 +67,7 @@ class CompiledUpdates:
                 find_flat_places(policy_shape),
                 threads=1,
             ),
-            center=self._point_to(center),
-            half_range=self._point_to(half_range),
+            squashing=squashing.call,
             head=PopulationCall(describe_shape(head_shape), 1, batch_size, threads=1),
             answers=self._reserve(batch_size * widths[0] + MOST_LANES),
             slopes=self._reserve(batch_size * widths[0]),
@@ -161,8 +161,8 @@ def compile_updates(
         library is None
         or not isinstance(architecture, MlpArchitecture)
         or type(architecture).population_actions is not MlpArchitecture.population_actions
-        or not architecture.head.is_bounded_vector
         or type(evaluator) is not FingerprintEvaluator
+        or evaluator.action_units not in (None, architecture.head.units.tolist())
         or not isinstance(storage, RowBlocks)
         or storage.dtype != torch.float32
         or any(p.dtype != torch.float32 or p.device.type != "cpu" for p in parameters)
@@ -173,13 +173,12 @@ def compile_updates(
     )
 
 
-def find_squashing(head: ActionHead, evaluator: FingerprintEvaluator) -> tuple[Tensor, Tensor]:
-    """Centre and half range [A] of what the evaluator's head is shown."""
-    center, half_range = torch.from_numpy(head.center), torch.from_numpy(head.half_range)
-    if evaluator.action_center is None or evaluator.action_half_range is None:
-        return center, half_range
-    unit = evaluator.action_half_range
-    return (center - evaluator.action_center) / unit, half_range / unit
+def find_squashing(head: ActionHead, evaluator: FingerprintEvaluator) -> Squashing | None:
+    """How outputs become what the evaluator's head is shown."""
+    squashing, units = head.squashing, evaluator.action_units
+    if squashing is None or units is None:
+        return squashing
+    return squashing.in_units(np.array(units, dtype=np.float32))
 
 
 class _AdamState:

@@ -23,6 +23,24 @@ LOG_STD_RANGE = (-5.0, 0.0)
 """Of a gaussian policy, relative to half the action's range: from almost none to all of it."""
 
 
+BETWEEN = 2
+"""Of an action's bounds: it has both. 1 and -1: only a lower, only an upper one; 0: none."""
+
+
+@dataclass(frozen=True)
+class Squashing:
+    """What `ActionHead.squash` does to each output x: center + scale · f(x), where f is tanh x
+    between two bounds, ± softplus(± x) beside one, else x."""
+
+    kinds: NDArray[np.int64]  # [A]: BETWEEN, 1, -1 or 0
+    center: NDArray[np.float32]  # [A]
+    scale: NDArray[np.float32]  # [A]
+
+    def in_units(self, units: NDArray[np.float32]) -> Squashing:  # [2, A]
+        """The same actions, less the first row of `units`, over the second."""
+        return Squashing(self.kinds, (self.center - units[0]) / units[1], self.scale / units[1])
+
+
 @dataclass(frozen=True)
 class ActionHead:
     """What a network's raw outputs mean in one task."""
@@ -56,13 +74,13 @@ class ActionHead:
     @cached_property
     def bounded(self) -> NDArray[np.bool_]:  # [number of actions]
         """Where an action has both bounds: center + half_range · tanh(output)."""
-        return np.isfinite(self._low) & np.isfinite(self._high)
+        return np.isfinite(self.low) & np.isfinite(self.high)
 
     @cached_property
     def sides(self) -> NDArray[np.float32]:
         """1 where there is a lower bound only, low + softplus(output); -1 where there is an upper
         one only, high - softplus(-output); 0 elsewhere."""
-        has_low, has_high = np.isfinite(self._low), np.isfinite(self._high)
+        has_low, has_high = np.isfinite(self.low), np.isfinite(self.high)
         return has_low.astype(np.float32) - has_high.astype(np.float32)
 
     @cached_property
@@ -71,8 +89,8 @@ class ActionHead:
         low, high = np.array(self._continuous.low), np.array(self._continuous.high)
         with np.errstate(invalid="ignore"):
             middle = np.where(self.bounded, (low + high) / 2, 0.0).astype(np.float32)
-        middle = np.where(self.sides > 0, self._low, middle)
-        return np.where(self.sides < 0, self._high, middle)
+        middle = np.where(self.sides > 0, self.low, middle)
+        return np.where(self.sides < 0, self.high, middle)
 
     @cached_property
     def half_range(self) -> NDArray[np.float32]:
@@ -81,11 +99,11 @@ class ActionHead:
         low, high = np.array(self._continuous.low), np.array(self._continuous.high)
         with np.errstate(invalid="ignore"):
             half = np.where(self.bounded, (high - low) / 2, 1.0).astype(np.float32)
-        leaves = (self.center + half > self._high) | (self.center - half < self._low)
+        leaves = (self.center + half > self.high) | (self.center - half < self.low)
         if not (leaves & self.bounded).any():
             return half
         center = self.center.astype(np.float64)
-        room = np.maximum(0.0, np.minimum(self._high - center, center - self._low))
+        room = np.maximum(0.0, np.minimum(self.high - center, center - self.low))
         room = np.nextafter(room, 0.0)  # the differences are rounded too
         return np.where(leaves & self.bounded, _round_down(room), half)
 
@@ -100,6 +118,20 @@ class ActionHead:
             has_range = self.bounded & (self.half_range > 0)
             units[1, :count][has_range] = self.half_range[has_range]
         return units
+
+    @cached_property
+    def squashing(self) -> Squashing | None:
+        """How `squash` works, for other forms of it; None where it is a softmax."""
+        if self.distribution == "categorical":
+            return None
+        kinds = np.where(self.bounded, BETWEEN, self.sides.astype(np.int64))
+        center, scale = self.center, self.half_range
+        if self.distribution == "gaussian":  # log-stds follow the means
+            low, high = LOG_STD_RANGE
+            half = np.full_like(scale, (high - low) / 2)
+            kinds = np.concatenate([kinds, np.full_like(kinds, BETWEEN)])
+            center, scale = np.concatenate([center, low + half]), np.concatenate([scale, half])
+        return Squashing(kinds, center, scale)
 
     def squash(self, outputs: NDArray[np.float32]) -> NDArray[np.float32]:  # [..., A]
         """Turn raw outputs into action parameters, in place where that is possible."""
@@ -135,7 +167,7 @@ class ActionHead:
     def choose(self, parameters: NDArray[np.float32], generator: np.random.Generator) -> Any:
         """Return an action as the task takes it, drawn where the policy is stochastic."""
         if self.distribution == "deterministic":
-            return parameters if self._is_plain_vector else self._arrange(parameters)
+            return self.arrange(parameters)
         if isinstance(self.actions, DiscreteActions):
             cumulative = np.cumsum(parameters, dtype=np.float64)
             drawn = int(np.searchsorted(cumulative, generator.random() * cumulative[-1]))
@@ -143,15 +175,18 @@ class ActionHead:
         size = self._continuous.size
         spread = np.exp(parameters[size:]) * self.half_range
         action = parameters[:size] + spread * generator.standard_normal(size, dtype=np.float32)
-        return self._arrange(np.clip(action, self._low, self._high))
+        return self.arrange(np.clip(action, self.low, self.high))
 
     def choose_likeliest(self, parameters: NDArray[np.float32]) -> Any:
         """Return the likeliest action as the task takes it: the likeliest choice, or the mean."""
         if isinstance(self.actions, DiscreteActions):
             return self.actions.start + int(np.argmax(parameters))
-        return self._arrange(parameters[: self._continuous.size])
+        return self.arrange(parameters[: self._continuous.size])
 
-    def _arrange(self, vector: NDArray[np.float32]) -> NDArray[Any]:
+    def arrange(self, vector: NDArray[np.float32]) -> NDArray[Any]:
+        """The numbers of an action as the array that the task takes."""
+        if self._is_plain_vector:
+            return vector
         actions = self._continuous
         shaped = vector if actions.shape is None else vector.reshape(actions.shape)
         return shaped.astype(actions.dtype, copy=False)
@@ -165,23 +200,18 @@ class ActionHead:
     def _all_bounded(self) -> bool:
         return bool(self.bounded.all())
 
-    @property
-    def is_bounded_vector(self) -> bool:
-        """Whether it is a squashed vector and nothing else."""
-        return self.distribution == "deterministic" and self._all_bounded
-
     @cached_property
     def is_unit_range(self) -> bool:
         """Actions in [-1, 1], as most are, need no scaling."""
         return bool((self.half_range == 1).all() and (self.center == 0).all())
 
     @cached_property
-    def _low(self) -> NDArray[np.float32]:
-        """The smallest float32 within the bounds, and in `_high` the largest."""
+    def low(self) -> NDArray[np.float32]:
+        """The smallest float32 within the bounds, and in `high` the largest."""
         return -_round_down(-np.array(self._continuous.low))
 
     @cached_property
-    def _high(self) -> NDArray[np.float32]:
+    def high(self) -> NDArray[np.float32]:
         return _round_down(np.array(self._continuous.high))
 
     @property

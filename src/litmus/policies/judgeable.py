@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import torch
 from torch import Tensor, nn
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, one_line
 
 Judgeable: TypeAlias = Callable[[Tensor], Any]
 """From raw observations [N, *state], a tensor, to action parameters [N, A], a tensor or an array:
@@ -41,7 +41,7 @@ def ask(policy: Judgeable, states: Tensor) -> Tensor:  # [K, *state] -> [K, A]
     except Exception as error:
         raise BadInput(
             f"the policy fails on a tensor of states {list(states.shape)}: "
-            f"{type(error).__name__}: {' '.join(str(error).split())}"
+            f"{type(error).__name__}: {one_line(error)}"
         ) from error
     if actions.ndim != 2 or len(actions) != len(states) or not actions.is_floating_point():
         raise BadInput(

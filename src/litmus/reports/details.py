@@ -29,7 +29,7 @@ from litmus.analysis.knowledge import (
 from litmus.analysis.records import RunRecord
 from litmus.analysis.statistics import Floats
 from litmus.analysis.stopping import IsStopped, Stopped, never
-from litmus.errors import BadInput
+from litmus.errors import BadInput, one_line
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
@@ -271,8 +271,7 @@ class DetailsInProgress:
         except (NoSingleSteps, Stopped):
             raise
         except (Exception, SystemExit) as error:  # the task's own code may do what it likes
-            message = " ".join(str(error).split()) or type(error).__name__
-            self.details.notes.append(f"{what} cannot be shown: {message}")
+            self.details.notes.append(f"{what} cannot be shown: {one_line(error)}")
             return None
 
 

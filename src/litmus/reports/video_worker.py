@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, one_line
 from litmus.policies.architecture import architecture_from_json
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
@@ -62,11 +62,10 @@ def main() -> None:
         draw(folder, job)
     except BadInput as error:
         (folder / "is-final").touch()  # another GL library would not help
-        (folder / "problem.txt").write_text(str(error))
+        (folder / "problem.txt").write_text(error.message)
         sys.exit(1)
     except Exception as error:
-        text = " ".join(str(error).split())[:300] or type(error).__name__
-        (folder / "problem.txt").write_text(text)
+        (folder / "problem.txt").write_text(one_line(error))
         sys.exit(1)
 
 

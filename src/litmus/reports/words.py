@@ -11,7 +11,7 @@ from litmus.analysis.records import RunRecord
 from litmus.analysis.statistics import FEWEST_FOR_INTERVAL
 from litmus.reports.details import RunDetails
 from litmus.reports.html import count, show_number, tag
-from litmus.runs.final import DEFINITION
+from litmus.runs.final import DEFINITION, describe_handed_over
 
 SHORT_VERDICTS = {
     "better": "better than guessing",
@@ -172,6 +172,11 @@ def say_spread(group: Group) -> str:
         )
     evaluations = next(r for r in group.records if r.final_return is not None).final_evaluations
     one = "This is one run: another seed may end elsewhere."
+    if evaluations[0]["event"] == "handed_over":
+        return (
+            f"{value} is the return of {escape(describe_handed_over(evaluations[0]))}, which range "
+            f"from <strong>{low}</strong> to <strong>{high}</strong>. {one}"
+        )
     if len(evaluations) > 1:
         return (
             f"{value} is the mean of the last {len(evaluations)} evaluations, which range from "

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import litmus.errors
-from litmus.errors import BadInput, option
-from litmus.files import one_line
+from litmus.errors import BadInput, one_line, option
 from litmus.native.library import find_library
 
 logger = logging.getLogger("litmus")

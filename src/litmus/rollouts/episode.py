@@ -61,15 +61,14 @@ class ActingPolicy:
         self._head: ActionHead = architecture.head
         self._mean = normalizer.mean.reshape(shape)
         self._inverse_std = 1.0 / normalizer.std.reshape(shape)
-        self._centered = np.empty(shape, dtype=np.float64)
-        self._normalized = np.empty(shape, dtype=np.float32)
         self._generator = generator
+        self._compiled = compile_policy(self._forward, self._mean, self._inverse_std, generator)
 
     def compiled_form(self) -> object | None:
         """The same policy for a loop that is compiled too (`OffersCompiledForm`)."""
         if type(self).act is not ActingPolicy.act:
             return None  # a subclass that acts in its own way
-        return compile_policy(self._forward, self._mean, self._inverse_std)
+        return self._compiled
 
     def act(self, observation: FloatArray) -> Any:
         if observation.shape != self._mean.shape:  # else it would be broadcast
@@ -77,9 +76,10 @@ class ActingPolicy:
                 f"the policy takes an observation of shape {self._mean.shape}, and the task shows "
                 f"one of {observation.shape}"
             )
-        np.subtract(observation, self._mean, out=self._centered)
-        np.multiply(self._centered, self._inverse_std, out=self._normalized, casting="same_kind")
-        return self._head.choose(self._forward(self._normalized), self._generator)
+        if self._compiled is not None:
+            return self._compiled.act(observation)
+        normalized = ((observation - self._mean) * self._inverse_std).astype(np.float32)
+        return self._head.choose(self._forward(normalized), self._generator)
 
     def action_parameters(self, observations: FloatArray) -> FloatArray:  # [N, *state] -> [N, A]
         normalized = (observations - self._mean) * self._inverse_std

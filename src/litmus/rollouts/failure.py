@@ -35,7 +35,7 @@ def name_episode(stream: Stream, index: int) -> str:
 def describe_failure(error: BaseException, episode: str) -> Message:
     """In words that can travel: what failed, and the environment's own traceback."""
     if isinstance(error, BadInput):
-        return {"bad_input": str(error)}
+        return {"bad_input": error.message}
     return {
         "message": f"an episode failed ({episode}): {_explain(error)}",
         "traceback": format_traceback(error)[-MOST_TEXT:],

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from litmus.errors import BadInput, RunFailed
-from litmus.files import one_line
+from litmus.errors import BadInput, RunFailed, one_line
 from litmus.policies.architecture import architecture_from_json, architecture_to_json
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.cluster import Crew, connected, describe_software, find_differences

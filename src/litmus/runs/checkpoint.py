@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litmus.errors import BadInput
-from litmus.files import one_line, parse_json, read_plain, write_bytes, write_tensors
+from litmus.errors import BadInput, one_line
+from litmus.files import parse_json, read_plain, write_bytes, write_tensors
 
 if TYPE_CHECKING:
     from torch import Tensor

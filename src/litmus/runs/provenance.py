@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ def describe_process() -> dict[str, Any]:
     }
 
 
+@cache
 def _list_versions() -> dict[str, str]:
     versions = {}
     for package in PACKAGES:
@@ -42,6 +44,7 @@ def _list_versions() -> dict[str, str]:
     return versions
 
 
+@cache
 def _find_commit() -> str | None:
     """The commit of the checkout that this file belongs to, if it belongs to one."""
     if _ask_git("ls-files", "--error-unmatch", Path(__file__).name) is None:

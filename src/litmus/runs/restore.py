@@ -7,9 +7,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, one_line
 from litmus.evaluators.base import Evaluator
-from litmus.files import one_line
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy

@@ -109,15 +109,16 @@ class SelectionState:
     best: Candidate
     center: dict[str, Any]
     """Where the algorithm stood when it had the best one; empty for one that cannot go back."""
-    episodes: int
+    episodes: int = 0
     """Run for this so far."""
-    spent: int
+    spent: int = 0
     """Steps of these."""
-    cost: int
+    cost: int = 0
     """Steps of the last measurement."""
-    falls: int
-    """Measurements in a row that were clearly worse than the best."""
-    times_back: int
+    measured_at: int = 0
+    """The iteration of the last one."""
+    falls: int = 0
+    """Measurements in a row that found θ lost."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ task, imports torch: tasks live in the rollout workers.
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 
 import numpy as np
 from numpy.typing import NDArray
+
+from litmus.registry import import_named
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -142,9 +143,6 @@ class Task(Protocol):
 class StepsThrough(Protocol):
     """A task whose episodes are made of transitions (every Gymnasium environment). Optional."""
 
-    seconds_per_step: float | None
-    """Simulated time between two observations, where the task tells it."""
-
     def step_through(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[Transition]:
         """Yield one episode step by step: the one that `run_episode` runs with this seed.
 
@@ -188,5 +186,4 @@ class TaskSpec:
     """Why only this process can build it, such as a class typed into a notebook; else empty."""
 
     def build(self) -> Task:
-        module, _, name = self.factory.partition(":")
-        return cast(Task, getattr(importlib.import_module(module), name)(**self.arguments))
+        return cast(Task, import_named(self.factory, "task")(**self.arguments))

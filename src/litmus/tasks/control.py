@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.wrappers import OrderEnforcing, TimeLimit
 from numpy.typing import NDArray
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, one_line
 from litmus.tasks.base import (
     Actions,
     ContinuousActions,
@@ -25,9 +26,6 @@ from litmus.tasks.gymnasium_registry import make_environment
 
 if TYPE_CHECKING:
     from litmus.tasks.lean_mujoco import LeanLoop
-
-_Step = tuple[FloatArray, Any, float, FloatArray, bool, bool, float]
-"""The fields of a `Transition`."""
 
 
 class ControlTask:
@@ -46,6 +44,7 @@ class ControlTask:
         self.state_shape = _read_state_shape(name, environment)
         self.actions: Actions = _read_actions(name, environment)
         self._observations: NDArray[np.float64] = _make_room(name, self.state_shape)
+        self._inner, self._limit = _unwrap(environment, max_episode_steps)
         self._lean_loop = _make_lean_loop(environment, max_episode_steps)
 
     def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
@@ -54,44 +53,43 @@ class ControlTask:
         return self.run_gymnasium_episode(policy, seed)
 
     def run_gymnasium_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
-        """Through the environment's own `step`, whatever environment it is."""
-        return_ = bonus = 0.0
-        steps, observations = 0, self._observations
-        for observation, _, reward, _, _, _, survival_bonus in self._step(policy.act, seed):
+        """Through the environment's own `step`, whatever environment it is.
+
+        The episode of `step_through`, but nobody keeps its transitions: most of the time that they
+        take is saved.
+        """
+        act, step, limit = policy.act, self._inner.step, self._limit
+        observations, removes_bonus = self._observations, self.remove_survival_bonus
+        observation = self.environment.reset(seed=seed)[0]
+        return_, bonus, steps, is_over = 0.0, 0.0, 0, False
+        while not is_over:
             if steps == len(observations):
                 observations = self._observations = np.concatenate([observations, observations])
             observations[steps] = observation
-            return_ += reward
-            bonus += survival_bonus
+            observation, reward, terminated, truncated, info = step(act(observation))
             steps += 1
+            is_over = terminated or truncated or steps == limit
+            return_ += float(reward)
+            if removes_bonus:
+                bonus += self._read_survival_bonus(info)
         visited = observations[:steps].reshape(steps, -1)
         return Episode(return_, return_ - bonus, steps, Moments.of(visited))
 
     def step_through(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[Transition]:
-        return map(Transition._make, self._step(act, seed))
-
-    def _step(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[_Step]:
-        """Transitions as plain tuples: naming their parts would cost an episode some per cent."""
-        environment, copy, removes_bonus = self.environment, np.array, self.remove_survival_bonus
-        step = environment.step
-        observation = copy(environment.reset(seed=seed)[0])
-        bonus, is_over = 0.0, False
-        taken, limit = 0, self.max_episode_steps
+        step, limit, copy = self._inner.step, self._limit, np.array
+        observation = copy(self.environment.reset(seed=seed)[0])
+        steps, is_over = 0, False
         while not is_over:
             action = act(observation)
             following, reward, terminated, truncated, info = step(action)
-            taken += 1
-            truncated = truncated or taken == limit
+            steps += 1
+            truncated = truncated or steps == limit
             following = copy(following)  # some environments write into the same array again
-            if removes_bonus:
-                bonus = self._read_survival_bonus(info)
-            yield observation, action, float(reward), following, terminated, truncated, bonus
+            bonus = self._read_survival_bonus(info) if self.remove_survival_bonus else 0.0
+            yield Transition(
+                observation, action, float(reward), following, terminated, truncated, bonus
+            )
             observation, is_over = following, terminated or truncated
-
-    @property
-    def seconds_per_step(self) -> float | None:
-        seconds = getattr(self.environment.unwrapped, "dt", None)
-        return seconds if isinstance(seconds, float) else None
 
     def close(self) -> None:
         self.environment.close()
@@ -116,8 +114,19 @@ def make_control_task(
     try:
         return ControlTask(environment, environment_id, remove_survival_bonus, max_episode_steps)
     except (TypeError, ValueError) as error:  # an option that the environment took unread
-        reason = " ".join(str(error).split())
-        raise BadInput(f"task '{environment_id}' cannot be used: {reason}") from error
+        raise BadInput(f"task '{environment_id}' cannot be used: {one_line(error)}") from error
+
+
+def _unwrap(
+    environment: gymnasium.Env[Any, Any], max_episode_steps: int | None
+) -> tuple[gymnasium.Env[Any, Any], int | None]:
+    """What is within the wrappers of `make` that only count steps and look after their order, and
+    the most steps of an episode."""
+    limits = [max_episode_steps]
+    while type(environment) in (TimeLimit, OrderEnforcing):
+        limits.append(getattr(environment, "_max_episode_steps", None))
+        environment = environment.env  # type: ignore[attr-defined]
+    return environment, min((limit for limit in limits if limit is not None), default=None)
 
 
 def _make_room(name: str, state_shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -135,12 +144,10 @@ def _make_lean_loop(
     if not type(environment.unwrapped).__module__.startswith("gymnasium.envs.mujoco"):
         return None  # and MuJoCo is not imported
     try:
-        from litmus.tasks.lean_mujoco import LeanLoop, find_facts
+        from litmus.tasks.lean_mujoco import make_lean_loop
     except RuntimeError as error:  # such as MUJOCO_GL set to something that it does not know
-        raise BadInput(f"MuJoCo cannot be used: {' '.join(str(error).split())}") from error
-
-    facts = find_facts(environment)
-    return None if facts is None else LeanLoop(environment, facts, max_episode_steps)
+        raise BadInput(f"MuJoCo cannot be used: {one_line(error)}") from error
+    return make_lean_loop(environment, max_episode_steps)
 
 
 def _read_state_shape(name: str, environment: gymnasium.Env[Any, Any]) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import importlib
 import importlib.util
 import inspect
 import io
@@ -19,7 +18,8 @@ from typing import Any, cast
 import gymnasium
 from gymnasium.envs.registration import EnvSpec, load_env_creator, registry
 
-from litmus.errors import BadInput, suggest
+from litmus.errors import BadInput, one_line, suggest
+from litmus.registry import import_module_of
 from litmus.tasks.registrations import OnlyHere, describe_registration, register_again
 
 logger = logging.getLogger("litmus")
@@ -35,7 +35,7 @@ class EnvironmentDescription:
 
 def describe_environment(environment_id: str) -> EnvironmentDescription:
     """Look an id up in Gymnasium's registry, importing `module:` first where the id names one."""
-    module, short_id = import_named_module(environment_id)
+    module, short_id = import_module_of(environment_id, "task")
     spec = registry.get(short_id)
     if spec is None:
         names = [*registry, *list_candidates(module)] if module else registry
@@ -53,7 +53,7 @@ def make_environment(
     env_kwargs: Mapping[str, Any] | None = None,
 ) -> gymnasium.Env[Any, Any]:
     """Make the environment; every failure that is the user's to mend is a BadInput."""
-    _, short_id = import_named_module(environment_id)
+    _, short_id = import_module_of(environment_id, "task")
     if registration is not None:
         register_again(registration)
     describe_environment(environment_id)
@@ -76,7 +76,7 @@ def make_named(
         with _quiet():
             return make(**options)
     except gymnasium.error.DependencyNotInstalled as error:
-        raise BadInput(f"task '{name}' needs a package: {_one_line(error)}") from error
+        raise BadInput(f"task '{name}' needs a package: {one_line(error)}") from error
     except ModuleNotFoundError as error:
         raise BadInput(
             f"task '{name}' needs the package '{error.name}', which is not installed"
@@ -88,7 +88,7 @@ def make_named(
         if isinstance(error, TypeError) and wrong and wrong[1] in options:
             near = suggest(wrong[1], _list_options(entry))
             raise BadInput(f"task '{name}' has no option '{wrong[1]}'{near}") from error
-        raise BadInput(f"task '{name}' cannot be made: {_one_line(error)}") from error
+        raise BadInput(f"task '{name}' cannot be made: {one_line(error)}") from error
 
 
 def list_environments() -> list[str]:
@@ -135,19 +135,6 @@ def _is_supported(spec: EnvSpec) -> bool:
     return "toy_text" not in entry and "tabular" not in entry and "phys2d" not in entry
 
 
-def import_named_module(name: str) -> tuple[ModuleType | None, str]:
-    """Import the module of a name `module:Name`, if it has one; return it, and the rest."""
-    module, _, rest = name.rpartition(":")
-    if not module:
-        return None, rest
-    try:
-        return importlib.import_module(module), rest
-    except ModuleNotFoundError as error:
-        raise BadInput(f"task '{name}': the module '{error.name}' is not installed") from error
-    except (Exception, SystemExit) as error:
-        raise BadInput(f"task '{name}': importing '{module}' failed: {_one_line(error)}") from error
-
-
 def list_candidates(module: ModuleType) -> list[str]:
     """What of a module might be meant as a task: its own classes and functions."""
     return [
@@ -165,11 +152,6 @@ def _list_options(entry: object) -> list[str]:
     except (TypeError, ValueError):  # some that are written in C do not tell
         return []
     return [parameter.name for parameter in named if parameter.kind != parameter.VAR_KEYWORD]
-
-
-def _one_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text or type(error).__name__
 
 
 def _send_mujoco_warnings_to_the_log() -> None:

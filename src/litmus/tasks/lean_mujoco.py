@@ -1,103 +1,65 @@
-"""Gymnasium's planar MuJoCo tasks with almost nothing between two `mj_step`s.
+"""Gymnasium's MuJoCo tasks with almost nothing between two `mj_step`s.
 
-Swimmer, Hopper, Walker2d and HalfCheetah (-v4 and -v5) observe positions and velocities, are paid
-for speed, and pay for control. A policy needs only the observation in each step, so the rewards
-are computed once, when the episode is over, from what was recorded. Observations, rewards and
-terminations are tested equal, bit for bit, to the environment's own `step`.
+A policy needs only the observation in each step, so the rewards are computed once, when the episode
+is over, from what was recorded. Observations, rewards and terminations are tested equal, bit for
+bit, to the environment's own `step`.
 """
 
 from __future__ import annotations
 
 import copy
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium
 import mujoco
 import numpy as np
 from gymnasium.wrappers import OrderEnforcing, TimeLimit
-from numpy.typing import NDArray
 
-from litmus.native.planar import compile_loop
+from litmus.native.mujoco import compile_loop
 from litmus.tasks.base import Episode, Moments, OffersCompiledForm, RolloutPolicy
-from litmus.tasks.mujoco import BODIES, Body, PlanarLoop
+from litmus.tasks.loop_numbers import Floats, Numbers, Unknown, locate
+from litmus.tasks.loops import UNLIMITED, Loop
+from litmus.tasks.mujoco import BODIES
+from litmus.tasks.mujoco_rewards import Ran, pay
 
-Floats = NDArray[np.float64]
-Range = tuple[float, float]
-
-VELOCITY_BOUND = 10.0
-MOST_STEPS = 100_000
-"""Of an episode that the loop makes room for."""
-VERSIONS = (4, 5)
+MOST_NUMBERS = 2**24
+"""Of all observations of an episode that the loop makes room for."""
 _KNOWN = {
-    f"gymnasium.envs.mujoco.{body.loop.environment.format(version)}": (body, version)
+    f"gymnasium.envs.mujoco.{body.loop.environment.format(version)}": (body.loop, version)
     for body in BODIES.values()
     if body.loop is not None
-    for version in VERSIONS
+    for version in body.loop.versions
 }
 
 
-@dataclass(frozen=True)
-class Facts:
-    """What the loop needs to know of one environment."""
-
-    skipped: int
-    """Leading positions that the observation leaves out."""
-    velocity_bound: float
-    posture: tuple[Range, Range] | None
-    """Height and angle of a body that stands; None where nothing ends the episode early."""
-    state: Range | None
-    """The same of every other coordinate."""
-    pays_when_fallen: bool
-
-    def is_standing(self, positions: Floats, velocities: Floats) -> bool:
-        assert self.posture is not None
-        (low_z, high_z), (low_angle, high_angle) = self.posture
-        _, z, angle, *joints = positions.tolist()
-        if not (low_z < z < high_z and low_angle < angle < high_angle):
-            return False
-        if self.state is None:
-            return True
-        low, high = self.state
-        return all(low < value < high for value in (angle, *joints, *velocities.tolist()))
-
-
-def find_facts(environment: gymnasium.Env[Any, Any]) -> Facts | None:
+def make_lean_loop(
+    environment: gymnasium.Env[Any, Any], max_episode_steps: int | None = None
+) -> LeanLoop | None:
     """None unless the environment is exactly one that the loop knows, as `make` wraps it."""
     if type(environment) is not TimeLimit or type(environment.env) is not OrderEnforcing:
         return None
-    if not 0 < (environment._max_episode_steps or 0) <= MOST_STEPS:
-        return None
     bare: Any = environment.env.env
     kind = type(bare)
-    body, version = _KNOWN.get(f"{kind.__module__}:{kind.__qualname__}", (None, 0))
-    if body is None or body.loop is None or not _is_as_known(bare, body):
+    loop, version = _KNOWN.get(f"{kind.__module__}:{kind.__qualname__}", (None, 0))
+    if loop is None or not _is_as_known(bare):
         return None
-    return _read_facts(bare, body, body.loop, version)
+    own_limit = int(environment._max_episode_steps)
+    limit = min(own_limit, max_episode_steps or own_limit)
+    if limit * int(np.prod(environment.observation_space.shape or ())) > MOST_NUMBERS:
+        return None
+    try:
+        return LeanLoop(environment, loop, version, limit)
+    except Unknown:
+        return None
 
 
-def _is_as_known(bare: Any, body: Body) -> bool:
+def _is_as_known(bare: Any) -> bool:
     """Whether the options that it was made with leave it what the loop takes it for."""
-    model = bare.model  # of another XML file, perhaps
-    sizes = len(body.left_out) + len(body.positions), len(body.velocities), len(body.actions)
     return (
-        (model.nq, model.nv, model.nu) == sizes
-        and bare._exclude_current_positions_from_observation
+        getattr(bare, "_exclude_current_positions_from_observation", True)
         and getattr(bare, "_terminate_when_unhealthy", True)
         and bare.render_mode != "human"  # which draws in each step
-    )
-
-
-def _read_facts(bare: Any, body: Body, loop: PlanarLoop, version: int) -> Facts:
-    falls = loop.falls != "never"
-    return Facts(
-        skipped=len(body.left_out),
-        velocity_bound=VELOCITY_BOUND if loop.clips_velocity else math.inf,
-        posture=(bare._healthy_z_range, bare._healthy_angle_range) if falls else None,
-        state=bare._healthy_state_range if loop.falls == "by state" else None,
-        pays_when_fallen=version == 4 and loop.v4_pays_when_fallen,
     )
 
 
@@ -106,44 +68,41 @@ class LeanLoop:
 
     def __init__(
         self,
-        environment: gymnasium.Env[Any, Any],
-        facts: Facts,
-        max_episode_steps: int | None = None,
+        environment: TimeLimit[Any, Any],
+        loop: Loop,
+        version: int,
+        limit: int,
     ) -> None:
-        assert isinstance(environment, TimeLimit)
-        self.environment, self.facts = environment, facts
-        self.max_episode_steps = max_episode_steps
+        self.environment, self.loop, self.version, self.limit = environment, loop, version, limit
         bare: Any = environment.unwrapped
         self.bare = bare
-        self.limit = min(int(environment._max_episode_steps), max_episode_steps or MOST_STEPS)
-        data, kept = bare.data, bare.model.nq - facts.skipped
-        self.observations: Floats = np.empty((self.limit, kept + bare.model.nv))
-        # Views made once: slicing in each step would cost as much as copying.
-        self.rows = list(self.observations)
-        self.position_rows = [row[:kept] for row in self.rows]
-        self.velocity_rows = [row[kept:] for row in self.rows]
+        wanted = [part for part in loop.sees if getattr(bare, part.if_asked or "model")]
+        self.seen = Row([locate(part, bare) for part in wanted])
+        self.recorded = Row([locate(part, bare) for part in loop.records])
+        self.bounds = [locate(part, bare) for part in loop.stands]
+        if bare.observation_space.shape != (self.seen.size,):  # of another XML file, perhaps
+            raise Unknown(loop.environment)
+        self.observations: Floats = np.empty((self.limit, self.seen.size))
         self.actions = np.empty((self.limit, bare.model.nu), dtype=np.float32)
-        self.x: Floats = np.empty(self.limit + 1)
-        self.positions, self.velocities, self.control = data.qpos, data.qvel, data.ctrl
-        self.seen_positions = data.qpos[facts.skipped :]
+        self.records: Floats = np.empty((self.limit + 1, self.recorded.size))
         self.compiled = compile_loop(
             bare.model,
-            data,
+            bare.data,
             frames=bare.frame_skip,
             limit=self.limit,
-            skipped=facts.skipped,
-            velocity_bound=facts.velocity_bound,
-            posture=facts.posture,
-            state=facts.state,
+            finds_forces=loop.needs_forces,
+            seen=self.seen.parts,
+            recorded=self.recorded.parts,
+            bounds=self.bounds,
             observations=self.observations,
             actions=self.actions,
-            x=self.x,
+            records=self.records,
         )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LeanLoop:
         """Around a copy of the environment; what points into the old one is made anew."""
         environment = copy.deepcopy(self.environment, memo)
-        return LeanLoop(environment, self.facts, self.max_episode_steps)
+        return LeanLoop(environment, self.loop, self.version, self.limit)
 
     def run_episode(self, policy: RolloutPolicy, seed: int, remove_survival_bonus: bool) -> Episode:
         self.environment.reset(seed=seed)
@@ -151,7 +110,9 @@ class LeanLoop:
         if self.compiled is not None and isinstance(policy, OffersCompiledForm):
             outcome = self.compiled.run(policy.compiled_form())
         steps, fell = outcome or self._simulate(policy.act)
-        rewards, bonuses = self._reward(steps, fell)
+        is_paid_fallen = self.version == 4 and self.loop.v4_pays_when_fallen
+        ran = Ran(self.actions[:steps], self.records[: steps + 1], fell and not is_paid_fallen)
+        rewards, bonuses = pay(self.loop.pays, self.bare, ran)
         return_ = _add_up(rewards)
         bonus = _add_up(bonuses) if remove_survival_bonus else 0.0
         moments = Moments.of(self.observations[:steps])
@@ -160,39 +121,56 @@ class LeanLoop:
     def _simulate(self, act: Callable[[Floats], Any]) -> tuple[int, bool]:
         """Return the number of steps, and whether the episode ended by a fall."""
         model, data, frames = self.bare.model, self.bare.data, self.bare.frame_skip
-        step, minimum, maximum = mujoco.mj_step, np.minimum, np.maximum
-        positions, velocities, seen = self.positions, self.velocities, self.seen_positions
-        control, x, actions = self.control, self.x, self.actions
-        rows, position_rows, velocity_rows = self.rows, self.position_rows, self.velocity_rows
-        facts, bound = self.facts, self.facts.velocity_bound
-        clips, falls = bound < math.inf, facts.posture is not None
-        x[0] = positions[0]
+        step, find_forces = mujoco.mj_step, mujoco.mj_rnePostConstraint
+        observations, actions, records = self.observations, self.actions, self.records
+        see, record, control = self.seen.read, self.recorded.read, data.ctrl
+        needs_forces, bounds = self.loop.needs_forces, self.bounds
+        record(records[0])
         for t in range(self.limit):
-            position_rows[t][...] = seen
-            if clips:
-                minimum(velocities, bound, out=velocity_rows[t])
-                maximum(velocity_rows[t], -bound, out=velocity_rows[t])
-            else:
-                velocity_rows[t][...] = velocities
-            actions[t] = act(rows[t])
+            observation = observations[t]
+            see(observation)
+            actions[t] = act(observation)
             control[...] = actions[t]
             step(model, data, frames)
-            x[t + 1] = positions[0]
-            if falls and not facts.is_standing(positions, velocities):
+            if needs_forces:
+                find_forces(model, data)
+            record(records[t + 1])
+            if not all(map(_holds, bounds)):
                 return t + 1, True
         return self.limit, False
 
-    def _reward(self, steps: int, fell: bool) -> tuple[Floats, Floats]:
-        """Rewards and survival bonuses, in the environment's own order of operations."""
-        bare, x = self.bare, self.x[: steps + 1]
-        forward = bare._forward_reward_weight * ((x[1:] - x[:-1]) / bare.dt)
-        costs = bare._ctrl_cost_weight * np.square(self.actions[:steps]).sum(axis=1)
-        if self.facts.posture is None:
-            return forward - costs, np.zeros(0)
-        bonuses = np.full(steps, float(bare._healthy_reward))
-        if fell and not self.facts.pays_when_fallen:
-            bonuses[-1] = 0.0
-        return forward + bonuses - costs, bonuses
+
+class Row:
+    """Several parts of a simulator's state, one after the other."""
+
+    def __init__(self, parts: Sequence[Numbers]) -> None:
+        self.parts, self.size = parts, sum(len(part.values) for part in parts)
+        self._now = np.empty(self.size)
+        ends = np.cumsum([len(part.values) for part in parts], dtype=int)
+        # Views made once: slicing in each step would cost as much as copying.
+        self._places = [
+            (part, self._now[end - len(part.values) : end], (part.low, part.high) != UNLIMITED)
+            for part, end in zip(parts, ends, strict=True)
+        ]
+
+    def read(self, row: Floats) -> None:
+        """Copy what they are now."""
+        for (values, minus, bend, low, high), place, is_clipped in self._places:
+            if minus is not None:
+                np.subtract(values, minus, out=place)
+            elif bend is not None:
+                bend(values, out=place)
+            else:
+                place[...] = values
+            if is_clipped:
+                np.maximum(place, low, out=place)
+                np.minimum(place, high, out=place)
+        row[...] = self._now
+
+
+def _holds(bound: Numbers) -> bool:
+    low, high = bound.low, bound.high
+    return all(low <= value <= high for value in bound.values.tolist())
 
 
 def _add_up(rewards: Floats) -> float:

@@ -8,10 +8,11 @@ from typing import Any, cast
 import gymnasium
 from gymnasium.envs.registration import registry
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, option
+from litmus.registry import import_module_of
 from litmus.tasks.base import Task
 from litmus.tasks.control import ControlTask
-from litmus.tasks.gymnasium_registry import import_named_module, make_named
+from litmus.tasks.gymnasium_registry import make_named
 
 TASK = ("state_shape", "actions", "run_episode", "close")
 """What every task has (`Task`)."""
@@ -19,13 +20,13 @@ TASK = ("state_shape", "actions", "run_episode", "close")
 
 def is_own(name: str) -> bool:
     """Whether `name` is something in a module, and not an environment that the module registers."""
-    module, short = import_named_module(name)
+    module, short = import_module_of(name, "task")
     return module is not None and short not in registry and hasattr(module, short)
 
 
 def why_own_only_here(name: str) -> str:
     """Why only this process can build it; empty where others can."""
-    module, short = import_named_module(name)
+    module, short = import_module_of(name, "task")
     if module is not None and module.__name__ == "__main__":
         return f"'{short}' is defined in the script or notebook itself"
     return ""
@@ -38,7 +39,7 @@ def build_own_task(
     max_episode_steps: int | None = None,
 ) -> Task:
     """Call the class or function with the options; what it makes is an environment or a task."""
-    module, short = import_named_module(name)
+    module, short = import_module_of(name, "task")
     found = getattr(module, short, None)
     if not callable(found):
         raise BadInput(f"task '{name}' is neither a class nor a function")
@@ -54,6 +55,7 @@ def build_own_task(
         raise BadInput(f"task '{name}' is no environment: it has no survival bonus to remove")
     if max_episode_steps is not None:
         raise BadInput(
-            f"task '{name}' is no environment: --max-episode-steps cannot end its episodes"
+            f"task '{name}' is no environment: its episodes cannot be ended by "
+            f"{option('max_episode_steps')}"
         )
     return cast(Task, made)

@@ -57,7 +57,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     evaluator_lr: float
     policy_updates: Whole
     evaluator_updates: Whole
-    steps_per_turn: Whole
+    round_turns: Whole
     batch_size: Whole
     buffer_size: Whole
     recency: float

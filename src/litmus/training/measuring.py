@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from litmus.config import MOST_EPISODES, check_whole
-from litmus.errors import BadInput, option
-from litmus.files import one_line
+from litmus.errors import BadInput, one_line, option
 from litmus.policies.policy import Policy
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.machine import check_workers

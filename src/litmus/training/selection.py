@@ -1,8 +1,9 @@
 """Which policy a run hands over: the best that was measured on the way, not the last one.
 
 A share of the steps measures θ now and then. What seems better than the best so far is measured
-once more before it takes its place; what is clearly worse twice in a row sends learning back to the
-best. In the end the best, the last and the untrained policy meet on fresh episodes.
+once more before it takes its place. Learning that has clearly lost more than half of what it had
+gained, several times in a row, goes back to the best. In the end the best, the last and the
+untrained policy meet on fresh episodes.
 """
 
 from __future__ import annotations
@@ -22,10 +23,13 @@ from litmus.seeding import Stream
 
 CLEARLY = 2.0
 """Standard errors of a difference that is hardly luck."""
-FALLS = 2
-"""Measurements in a row that must be clearly worse before learning goes back."""
-FINALISTS, FINAL_FACTOR = 3, 2
-"""Policies that meet in the end; each runs so many times the episodes of a measurement."""
+FALLS = 3
+"""Measurements in a row that must say so before learning goes back: its way may lead downhill."""
+ITERATIONS_BETWEEN = 10
+"""At least, between two measurements: a little learning is not worth one."""
+FINALISTS, MOST_TIMES, FINAL_SHARE = 3, 8, 0.02
+"""Policies that meet in the end. Each gets so many times the episodes of a measurement where they
+are cheap, and no more of the run's steps than this where they are not, but for one measurement."""
 FINAL_INDEX = 2**40
 """Where the episodes of the end begin: a run that goes on later does not notice that they were."""
 
@@ -62,7 +66,7 @@ class Choice:
 
 def count_at_once(config: TrainConfig) -> int:
     """Episodes that the pool must have room for."""
-    return FINAL_FACTOR * config.selection_episodes if config.selection_share else 0
+    return MOST_TIMES * config.selection_episodes if config.selection_share else 0
 
 
 class Selection:
@@ -77,7 +81,7 @@ class Selection:
         if self.config.selection_share == 0:
             return None
         untrained = self._describe_theta(steps=0)
-        self.state = SelectionState(untrained, untrained, self._find_center(), 0, 0, 0, 0, 0)
+        self.state = SelectionState(untrained, untrained, self._find_center())
         untrained = self._measure(self.state, untrained)
         self.state.untrained = self.state.best = untrained
         self.state.cost = self.state.spent
@@ -90,14 +94,23 @@ class Selection:
         """Steps that the end will take, more or less."""
         if self.state is None:
             return 0
-        most = int(self.config.selection_share * self.config.steps)
-        return min(FINALISTS * FINAL_FACTOR * self.state.cost, most)
+        return FINALISTS * self._count_times(self.state) * self.state.cost
 
-    def measure_if_due(self, steps: int) -> Measured | None:
-        """`steps`: of the run so far."""
+    def _count_times(self, state: SelectionState) -> int:
+        """How many measurements' episodes each policy gets in the end."""
+        affordable = int(FINAL_SHARE * self.config.steps / max(1, state.cost))
+        return max(1, min(affordable, MOST_TIMES))
+
+    def measure_if_due(self, steps: int, iterations: int) -> Measured | None:
+        """`steps` and `iterations`: of the run so far."""
         state, share = self.state, self.config.selection_share
-        if state is None or state.spent + state.cost > share * steps:
+        if (
+            state is None
+            or state.spent + state.cost > share * steps
+            or iterations < state.measured_at + ITERATIONS_BETWEEN
+        ):
             return None
+        state.measured_at = iterations
         spent, episodes = state.spent, state.episodes
         theta = self._measure(state, self._describe_theta(steps))
         state.cost = state.spent - spent
@@ -108,9 +121,8 @@ class Selection:
             state.best, state.center, state.falls = theta, self._find_center(), 0
         elif is_clearly_less(theta.returns, state.best.returns):
             state.best = self._measure(state, state.best)  # perhaps it was only lucky
-            if is_clearly_less(theta.returns, state.best.returns):
-                state.falls += 1
-                went_back = self._go_back_if_lost(state)
+            state.falls = state.falls + 1 if has_lost(theta, state) else 0
+            went_back = self._go_back_if_lost(state)
         else:
             state.falls = 0
         return Measured(
@@ -121,7 +133,7 @@ class Selection:
         """Let the policies meet on episodes that none of them has seen; `steps`: of the run."""
         if self.state is None:
             return None
-        count = FINAL_FACTOR * self.config.selection_episodes
+        count = self._count_times(self.state) * self.config.selection_episodes
         indices, spent, met = range(FINAL_INDEX, FINAL_INDEX + count), 0, []
         for one in (self.state.best, self._describe_theta(steps), self.state.untrained):
             returns, its_steps = self._run(one, indices)
@@ -134,7 +146,7 @@ class Selection:
         if state.falls < FALLS or not isinstance(self.algorithm, GoesBack):
             return False
         self.algorithm.go_back(state.center)
-        state.falls, state.times_back = 0, state.times_back + 1
+        state.falls = 0
         return True
 
     def _describe_theta(self, steps: int) -> Candidate:
@@ -159,6 +171,17 @@ class Selection:
         episodes = self.collector.start(request).result()
         returns = np.array([one.return_ for one in episodes], dtype=np.float64)
         return returns[np.isfinite(returns)], sum(one.steps for one in episodes)
+
+
+def has_lost(theta: Candidate, state: SelectionState) -> bool:
+    """Whether θ is clearly worse than the best and has less than half of what that one gained; it
+    loses nothing where nothing was clearly gained."""
+    best, untrained = compute_mean(state.best.returns), compute_mean(state.untrained.returns)
+    return (
+        is_clearly_less(theta.returns, state.best.returns)
+        and is_clearly_less(state.untrained.returns, state.best.returns)
+        and compute_mean(theta.returns) < untrained + (best - untrained) / 2
+    )
 
 
 def compute_mean(returns: NDArray[np.float64]) -> float:

@@ -17,8 +17,8 @@ import numpy as np
 
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Algorithm, Progress, Resources
-from litmus.errors import BadInput, RunFailed, command
-from litmus.files import describe_os_error, one_line, open_plain
+from litmus.errors import BadInput, RunFailed, command, one_line
+from litmus.files import describe_os_error, open_plain
 from litmus.rollouts.base import Pending, Request, Round, Setting
 from litmus.rollouts.machine import count_learning_cores
 from litmus.rollouts.make import Cluster, make_collector
@@ -136,9 +136,9 @@ class Trainer:
                 if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
                     self._start_evaluation_if_due()
-                    if self.selection.state is None:
-                        self._record_measurement(self.selection.begin())
                     self._save()
+                if self.selection.state is None:
+                    self._record_measurement(self.selection.begin())
                 if self._interrupt.is_set:
                     raise Interrupted
                 while self.counters.steps + self.selection.reserve < self.config.steps:
@@ -181,7 +181,9 @@ class Trainer:
         self._record(self.algorithm.iterate())
         self._take_snapshot_if_due()
         self._finish_evaluation()
-        self._record_measurement(self.selection.measure_if_due(self.counters.steps))
+        self._record_measurement(
+            self.selection.measure_if_due(self.counters.steps, self.counters.iterations)
+        )
         self._start_evaluation_if_due()
         self.display.update(self.counters.steps, self.counters.latest_return)
         self._tell()

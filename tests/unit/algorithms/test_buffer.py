@@ -60,6 +60,17 @@ def test_draws_follow_one_over_age_to_the_k(make, recency: float, stored: int) -
     assert chi_square < (kept - 1) + 5 * np.sqrt(2 * (kept - 1))
 
 
+def test_by_rounds_all_policies_of_a_round_are_drawn_alike(make) -> None:
+    buffer = make(10, 3)
+    for number, count in ((4, 6), (5, 1), (7, 3)):  # six in round 4, none in round 6
+        returns = [float(number)] * count
+        buffer.add(np.zeros((count, 3), np.float32), returns, [number] * count)
+    ages = np.array([1, 1, 1, 3, 4, 4, 4, 4, 4, 4])
+    assert buffer._weigh(Recency(2.0, "round")) == pytest.approx(ages**-2.0)
+    mean, _ = buffer.describe_returns(Recency(2.0, "round"))
+    assert mean == pytest.approx(np.average([7, 7, 7, 5, *[4] * 6], weights=ages**-2.0))
+
+
 def test_a_batch_is_as_large_as_was_asked_for_and_its_weights_sum_to_one(make) -> None:
     buffer = make(10, 3)
     fill(buffer, 4)

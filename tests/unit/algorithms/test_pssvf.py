@@ -42,6 +42,45 @@ def copy_parameters(evaluator) -> list[torch.Tensor]:
     return [parameter.detach().clone() for parameter in evaluator.parameters()]
 
 
+def test_rounds_grow_where_episodes_are_short() -> None:
+    """An episode of the target task is one step."""
+    algorithm = make("pssvf", round_size=2, round_steps=5, max_round_size=4)
+    sizes = [algorithm.iterate().episodes for _ in range(3)]
+    assert sizes == [2, 4, 4]
+    assert make("pssvf", round_size=2, round_steps=3).iterate().episodes == 2
+
+
+def test_the_policys_step_is_in_units_of_the_noise_and_falls() -> None:
+    """Whatever the number of updates, parameters or policies in a round."""
+    for options in ({}, {"policy_updates": 3}, {"round_turns": 7}, {"round_size": 5}):
+        algorithm = make("pssvf", policy_step=2.0, policy_step_decay=1.0, noise=0.03, **options)
+        turns = options.get("round_turns") or algorithm.config.round_size
+        for number in range(3):
+            algorithm.iterate()
+            (group,) = algorithm.theta_optimizer.param_groups
+            moved = group["lr"] * turns * algorithm.config.policy_updates
+            length = moved * np.sqrt(algorithm.theta.numel())
+            assert 0.8 * length == pytest.approx(2.0 * 0.03 / np.sqrt(1 + number))
+
+
+def test_going_back_restores_theta_and_normaliser_and_makes_smaller_steps() -> None:
+    algorithm = make("pssvf", policy_step=2.0, overlap=False)
+    algorithm.iterate()
+    center, theta = algorithm.center, algorithm.flat_params
+    normalizer, following = algorithm.normalizer, algorithm.plan
+    (group,) = algorithm.theta_optimizer.param_groups
+    rate = group["lr"]
+    algorithm.iterate()
+    assert not np.array_equal(algorithm.flat_params, theta)
+    algorithm.go_back(center)
+    assert np.array_equal(algorithm.flat_params, theta)
+    assert np.array_equal(algorithm.normalizer.mean, normalizer.mean)
+    assert np.array_equal(algorithm.plan.flat_params, following.flat_params)
+    assert algorithm.plan.number == following.number + 1
+    algorithm.iterate()
+    assert group["lr"] < rate
+
+
 FROZEN = 1e-30
 """A learning rate so small that no float changes."""
 

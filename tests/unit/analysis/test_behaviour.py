@@ -47,7 +47,6 @@ def test_a_task_of_its_own_that_has_transitions_is_traced() -> None:
     )
     assert behaviour.states[0] == 3.0
     assert behaviour.return_ >= 3.0
-    assert behaviour.seconds_per_step == 0.5
 
 
 def test_a_task_without_steps_says_so() -> None:

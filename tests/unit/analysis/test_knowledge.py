@@ -142,7 +142,7 @@ def test_a_component_that_never_varies_is_found() -> None:
 def test_distances_are_those_of_each_pair() -> None:
     generator = np.random.default_rng(0)
     trace, states = generator.normal(size=(7, 3)), generator.normal(size=(4, 3))
-    behaviour = Behaviour(trace, trace, trace, np.zeros(7), None)
+    behaviour = Behaviour(trace, trace, trace, np.zeros(7))
     expected = [[np.linalg.norm(a - b) for b in states] for a in trace]
     np.testing.assert_allclose(behaviour.distances(states), expected)
     used = np.array([True, False, True])

@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import DEADLINE, make_environment
+from harness import run_python
 
 from litmus.native import library
 from litmus.native.library import find_library
@@ -35,13 +33,7 @@ def test_where_there_is_a_compiler_they_were_built() -> None:
 
 def ask(code: str, **environment: str) -> str:
     """What a fresh process prints."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=make_environment(**environment),
-        capture_output=True,
-        text=True,
-        timeout=DEADLINE,
-    )
+    done = run_python("-c", code, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

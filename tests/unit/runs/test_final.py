@@ -34,6 +34,22 @@ def test_the_definition_in_words_is_the_one_in_numbers() -> None:
     assert len(select_final_evaluations(evaluations(190))) == 19
 
 
+def test_it_is_that_of_the_policy_handed_over_where_one_was_chosen() -> None:
+    chosen = {
+        "event": "handed_over",
+        "steps": 1200,
+        "mean": 7.5,
+        "returns": [7, 8],
+        "is_last": False,
+    }
+    events = [*evaluations(30), chosen]
+    assert compute_final_return(events) == 7.5
+    assert describe_final_return(events) == (
+        "final return 7.5 (the policy of step 1,200, measured best; mean of 2 fresh episodes; "
+        "untrained policy 0.0)"
+    )
+
+
 def test_a_run_without_evaluations_has_none() -> None:
     events = [{"event": "round", "steps": 4, "mean": 2.0}, {"event": "finished", "steps": 4}]
     assert compute_final_return(events) is None

@@ -106,10 +106,3 @@ def test_who_has_seen_enough_stops_asking() -> None:
     begun = task.step_through(policy.act, seed=8)
     assert len(list(itertools.islice(begun, 5))) == 5
     assert task.run_episode(policy, seed=3).return_ == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "seconds"), [("Pendulum-v1", 0.05), ("Hopper-v5", 0.008), ("CartPole-v1", None)]
-)
-def test_the_time_between_two_steps(name: str, seconds: float | None) -> None:
-    assert make_task_spec(name).build().seconds_per_step == pytest.approx(seconds)
