@@ -23,6 +23,8 @@ from harness import (
 import litmus
 from litmus.cli import main
 from litmus.experiments import folder as experiment_folder
+from litmus.experiments.api import make_plan
+from litmus.experiments.plan import Choices
 
 WALK, SLOW, RAISING = (f"toys:Toy{kind}Walk-v0" for kind in ("", "Slow", "Raising"))
 
@@ -137,6 +139,8 @@ MISTAKES = [
     (["weighting", "--jobs", "0"], "--jobs must be between 1 and"),
     (["weighting", "--executor", "rai"], "unknown --executor 'rai'; did you mean 'ray'?"),
     (["weighting", "--ray-address", "here:1"], "--ray-address is for --executor ray"),
+    (["weighting", "--results", "table.md"], "--results takes a file that ends in .json"),
+    (["weighting", "--results", "file/x.json"], "cannot write to file/x.json"),
     (["weighting", "--out", "file"], "cannot write to file"),
     (["weighting", "--out", "full"], "full exists already"),
     (["weighting", "--out", "other"], "other holds the experiment mine, not weighting"),
@@ -185,9 +189,7 @@ def test_one_experiment_at_a_time_works_in_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiment_folder, "SECONDS_TO_LET_GO", 0.0)
-    plan = litmus.experiments.api.make_plan(
-        write_plan(tmp_path / "mine.json", [WALK]), litmus.experiments.plan.Choices()
-    )
+    plan = make_plan(write_plan(tmp_path / "mine.json", [WALK]), Choices())
     with (
         experiment_folder.claim_folder(tmp_path / "out", plan),
         pytest.raises(litmus.BadInput, match="another process is working on"),

@@ -17,11 +17,12 @@ from litmus.experiments.executors import Executor, LocalExecutor
 from litmus.experiments.folder import claim_folder
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
-from litmus.files import parse_json, read_plain
+from litmus.files import parse_json, read_plain, refuse_other_than_file
 from litmus.reports.extra import require_packages
 from litmus.reports.progress import make_progress
 from litmus.rollouts.cluster import check_address
 from litmus.rollouts.machine import count_cores, find_memory
+from litmus.runs.directory import as_bad_input
 from litmus.training.interrupts import InterruptFlag
 
 MOST_JOBS = 4096
@@ -71,6 +72,8 @@ def experiment(
     choices = make_choices(tasks, algorithms, seeds, steps, preset)
     folder = Path(out) if out is not None else choose_folder(name)
     chosen = choose_executor(executor, ray_address, jobs)
+    if results is not None:
+        check_results(Path(results))
     require_packages("PIL", "matplotlib")
     plan = make_plan(name, choices)
     failures: dict[str, str] = {}
@@ -83,6 +86,14 @@ def experiment(
     if failures:
         raise RunFailed(name_failures(failures, len(plan.jobs), folder))
     return Results(folder, tuple(written))
+
+
+def check_results(path: Path) -> None:
+    """BadInput for what cannot be written, before the work of many hours."""
+    if path.suffix != ".json":
+        raise BadInput(f"{option('results')} takes a file that ends in .json, not '{path}'")
+    with as_bad_input(path):
+        refuse_other_than_file(path)
 
 
 def make_choices(

@@ -108,11 +108,11 @@ class TrainJob:
         is_finished = bool(events) and events[-1]["event"] == "finished"
         measured = ("evaluation", "handed_over")
         evaluated = [event.get("mean") for event in events if event["event"] in measured]
-        return Standing(
-            "finished" if is_finished else "unfinished",
-            min(self.steps, max((int(event.get("steps", 0)) for event in events), default=0)),
-            evaluated[-1] if evaluated else None,
-        )
+        latest = evaluated[-1] if evaluated else None
+        if is_finished:
+            return Standing("finished", self.steps, latest)
+        done = max((int(event.get("steps", 0)) for event in events), default=0)
+        return Standing("unfinished", min(self.steps, done), latest)
 
     def check(self, folder: Path) -> None:
         from litmus.algorithms import read_config
