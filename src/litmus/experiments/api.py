@@ -80,6 +80,8 @@ def experiment(
     for job in plan.jobs:
         job.check(folder / job.folder)
     if not redraw and not is_done(plan, folder):
+        if executor == "ray":
+            check_address(ray_address)
         with claim_folder(folder, plan) as lock, chosen(folder, plan, lock) as place:
             failures = _conduct(plan, folder, place, quiet)
     written = _write_up(plan, folder, None if results is None else Path(results), quiet, failures)
@@ -150,8 +152,6 @@ def choose_executor(
         raise BadInput(f"{option('executor')} cannot be '{name}'; choose from local, ray")
     if name == "local" and ray_address is not None:
         raise BadInput(f"{option('ray_address')} is for {option('executor', 'ray')}")
-    if name == "ray":
-        check_address(ray_address)
 
     def make(folder: Path, plan: Plan, lock: int) -> AbstractContextManager[Executor]:
         if name == "ray":
