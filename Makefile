@@ -3,6 +3,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 DEMO := demo
+# A file of tests is run by one process: what it trains once is trained once.
+PYTEST := $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .PHONY: setup demo test check search fuzz bench clean
 
@@ -24,15 +26,15 @@ demo: setup
 	$(BIN)/litmus report $(DEMO)/swimmer --out $(DEMO)/report.html
 
 test: setup
-	$(BIN)/pytest
+	$(PYTEST)
 
 check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest --durations=10
+	$(PYTEST) --durations=10
 	# And what the compiled kernels do elsewhere, without them.
-	LITMUS_NATIVE=0 $(BIN)/pytest tests/unit/policies tests/unit/tasks tests/unit/algorithms \
+	LITMUS_NATIVE=0 $(PYTEST) tests/unit/policies tests/unit/tasks tests/unit/algorithms \
 	  tests/learning tests/contract/test_resume.py
 
 # Property tests with thousands of random examples instead of the same hundred.

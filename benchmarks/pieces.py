@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -38,9 +37,9 @@ def make_task(name: str) -> ControlTask:
 
 @dataclass(frozen=True)
 class Played:
-    """A task, and policies that play it: those of a preset, untrained, or one that balances.
+    """A task, and policies that play it: untrained, or one that balances.
 
-    With the paper's preset, but sixteen episodes per round.
+    With the paper's preset, but sixteen episodes per round; or with another preset.
     """
 
     task: str
@@ -49,8 +48,7 @@ class Played:
     episodes_per_core: int = 8
     """Of a measurement."""
     balances: bool = False
-    """In CartPole-v1 a policy that balances takes most of a run's steps; an untrained one falls
-    after twenty."""
+    """Policies that balance take most of a run's steps; untrained ones fall after ten or twenty."""
 
     @property
     def name(self) -> str:
@@ -68,7 +66,7 @@ class Played:
 
     def make_flat_params(self, architecture: MlpArchitecture) -> np.ndarray:
         if self.balances:
-            return make_balancing_params(architecture)
+            return make_linear_params(architecture, BALANCING[self.task])
         return make_flat_params(architecture)
 
 
@@ -78,14 +76,21 @@ def make_flat_params(architecture: MlpArchitecture, seed: int = 0) -> np.ndarray
         return flatten(architecture.build()).numpy()
 
 
-def make_balancing_params(architecture: MlpArchitecture) -> np.ndarray:
-    """Of a policy for CartPole-v1: its first unit of each layer feels where the pole is going, and
-    pushes the cart there."""
+BALANCING = {
+    "CartPole-v1": (6.0, 18.0, 90.0, 60.0),
+    "InvertedDoublePendulum-v5": (-0.21, -1.81, -5.57, 0.0, 0.0, -0.31, -0.9, -0.85, 0.0),
+}
+"""How strongly to push for each component of the observation (for the second, by linear-quadratic
+control)."""
+
+
+def make_linear_params(architecture: MlpArchitecture, gains: tuple[float, ...]) -> np.ndarray:
+    """Of a policy that is almost linear: the first unit of each layer carries the sum."""
     layers = [np.zeros((outputs, inputs)) for inputs, outputs in architecture.shape.layer_sizes]
-    layers[0][0] = 0.02, 0.06, 0.3, 0.2
+    layers[0][0] = gains
     for layer in layers[1:-1]:
         layer[0, 0] = 1.0
-    layers[-1][:, 0] = -300.0, 300.0
+    layers[-1][-1, 0], layers[-1][:-1, 0] = 2.0, -2.0  # push, or choose to push the other way
     flat = [part for layer in layers for part in (layer.ravel(), np.zeros(len(layer)))]
     return np.concatenate(flat).astype(np.float32)
 
@@ -169,8 +174,6 @@ class Trained:
     seconds: float
     steps: int
     episodes: int
-    turns: int
-    """Of updates."""
 
 
 def train_for(played: Played, steps: int, **options: Any) -> Trained:
@@ -199,12 +202,4 @@ def train_for(played: Played, steps: int, **options: Any) -> Trained:
         last["wall_s"] - first["wall_s"],
         last["steps"] - first["steps"],
         last["episodes_done"] - first["episodes_done"],
-        sum(count_turns(config, *pair) for pair in pairwise(rounds)),
     )
-
-
-def count_turns(config: PssvfConfig, before: dict[str, Any], after: dict[str, Any]) -> int:
-    """Turns of updates in a round, as `pssvf.py` has it."""
-    if config.steps_per_turn:
-        return max(1, round((after["steps"] - before["steps"]) / config.steps_per_turn))
-    return int(after["episodes_done"] - before["episodes_done"])

@@ -27,7 +27,7 @@ STEPPED = (
     Played("HalfCheetah-v5"),
     Played("Swimmer-v5", distribution="gaussian"),
     Played("Ant-v5", episodes_per_core=16),
-    Played("InvertedDoublePendulum-v5", "small", episodes_per_core=512),
+    Played("InvertedDoublePendulum-v5", "small", balances=True),
     Played("CartPole-v1", "small", episodes_per_core=32, balances=True),
     Played("Pendulum-v1", "small", episodes_per_core=64),
 )
@@ -138,12 +138,12 @@ def measure_training(played: Played, steps: int) -> Row:
         per_policy, for_policy = count_config_flops(config, architecture)
         states = config.evaluator_options["probing_states"]
         rate = measure_gemm_rate(architecture, config.batch_size, states)
-        per_turn = (
+        per_episode = (
             config.evaluator_updates * config.batch_size * per_policy
             + config.policy_updates * for_policy
         )
         simulating = trained.steps * measure_raw_limit(played)
-        learning = trained.turns * per_turn / rate
+        learning = trained.episodes * per_episode / rate
         pairs.append(
             (
                 trained.seconds / trained.episodes,

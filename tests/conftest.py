@@ -16,6 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # `toys`, here and in the rollou
 
 from harness import Hold, start_python, train_tiny
 
+from litmus.native.library import find_library
+
 # The same examples every time, so that no run fails by chance; `make search` looks further.
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.register_profile(
@@ -32,6 +34,18 @@ def _stay_out_of_the_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def hold(tmp_path: Path) -> Hold:
     return Hold(tmp_path)
+
+
+@pytest.fixture
+def switch_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Switch the compiled kernels on, "1", or off, "0": here, and in what is started from here."""
+
+    def switch(value: str) -> None:
+        monkeypatch.setenv("LITMUS_NATIVE", value)
+        find_library.cache_clear()
+
+    yield switch
+    find_library.cache_clear()
 
 
 @pytest.fixture

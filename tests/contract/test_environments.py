@@ -143,8 +143,8 @@ def test_a_limit_ends_episodes_that_never_end(workers: int, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("native", ["0", "1"])
-def test_a_limit_is_kept_by_every_loop(native: str, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("LITMUS_NATIVE", native)
+def test_a_limit_is_kept_by_every_loop(native: str, switch_kernels, tmp_path: Path) -> None:
+    switch_kernels(native)
     limited = make_task_spec("HalfCheetah-v5", max_episode_steps=30).build()
     assert isinstance(limited, ControlTask)
     policy = train_tiny(

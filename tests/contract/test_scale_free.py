@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import train_tiny
+from harness import GONE, train_tiny
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +22,7 @@ from litmus.tasks.base import ContinuousActions
 
 EVALUATORS: dict[str, dict[str, Any]] = {
     "compiled": {},
-    "through torch": {"distribution": "gaussian"},
+    "through torch": {"architecture": "toys:PlainArchitecture", "hidden": GONE},
     "flat": {"algorithm": "vanilla-pssvf"},
 }
 

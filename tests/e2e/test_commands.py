@@ -95,7 +95,7 @@ def test_a_list_can_be_piped_into_head() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_training_then_evaluating(tmp_path: Path) -> None:
+def test_training_then_evaluating(tmp_path: Path, capsys) -> None:
     trained = run_litmus("train", "pssvf", *TINY)
     assert trained.returncode == 0, trained.stderr
     run = Path("runs") / "ToyWalk-v0-pssvf-seed0"
@@ -113,9 +113,8 @@ def test_training_then_evaluating(tmp_path: Path) -> None:
         *("config.json", "provenance.json", "metrics.jsonl", "checkpoints"),
         *("policy.json", "evaluator.json"),
     }
-    evaluated = run_litmus("evaluate", run, "--episodes", 4, "--workers", 1, "--json")
-    assert evaluated.returncode == 0, evaluated.stderr
-    measured = json.loads(evaluated.stdout)
+    assert main(["evaluate", str(run), "--episodes", "4", "--workers", "1", "--json"]) == 0
+    measured = json.loads(capsys.readouterr().out)
     assert measured["episodes"] == len(measured["returns"]) == 4
     assert measured["mean"] == pytest.approx(sum(measured["returns"]) / 4)
 

@@ -130,11 +130,9 @@ asyncio.run(run(code))
 """
 
 
-@pytest.mark.parametrize("way", ["script", "notebook"])
-def test_the_readme_runs_twice_in_a_row(way: str, tmp_path: Path) -> None:
+def test_the_readme_runs_as_a_script_and_again_in_a_notebook(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(README)
-    arguments = ["script.py"] if way == "script" else ["-c", NOTEBOOK]
-    for _ in range(2):
+    for arguments in (["script.py"], ["-c", NOTEBOOK]):
         done = run_python(*arguments, text=README)
         assert done.returncode == 0, done.stderr
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["Swimmer-v5-pssvf-seed1"]

@@ -112,9 +112,10 @@ class CompiledPolicy:
     ) -> None:
         head = forward.head
         self._observation = np.empty(mean.shape)
-        self._kept = (np.ascontiguousarray(mean), np.ascontiguousarray(inverse_std), forward)
+        mean, inverse_std = (np.ascontiguousarray(x, np.float64) for x in (mean, inverse_std))
+        self._kept = (mean, inverse_std, forward)
         self._actor = actor = forward.actor
-        actor.mean, actor.inverse_std = map(find_address, self._kept[:2])
+        actor.mean, actor.inverse_std = find_address(mean), find_address(inverse_std)
         actor.distribution = DISTRIBUTIONS[head.distribution]
         self.num_observed, self.num_actions, self._first_choice = mean.size, 0, 0
         if isinstance(head.actions, DiscreteActions):
@@ -141,6 +142,10 @@ class CompiledPolicy:
             return self._first_choice + choice
         return self._arrange(self._action.copy())
 
+    @property
+    def is_stochastic(self) -> bool:
+        return bool(self._actor.distribution != DISTRIBUTIONS["deterministic"])
+
     def draw_ahead(self, steps: int) -> None:
         """Have the random numbers of so many steps at hand.
 
@@ -149,7 +154,7 @@ class CompiledPolicy:
         """
         actor = self._actor
         missing = steps - actor.steps_drawn
-        if actor.distribution == DISTRIBUTIONS["deterministic"] or missing <= 0:
+        if not self.is_stochastic or missing <= 0:
             return
         if self.num_actions:
             sizes = (missing, self.num_actions)

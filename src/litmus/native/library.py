@@ -119,6 +119,7 @@ class Part(ctypes.Structure):
         ("values", c_void_p),
         ("minus", c_void_p),
         ("count", c_int64),
+        ("bend", c_int64),
         ("low", c_double),
         ("high", c_double),
     )
@@ -179,6 +180,7 @@ class Library:
             ("litmus_scratch_size", c_int64, (POINTER(Shape),)),
             ("litmus_act", None, (POINTER(Actor),)),
             ("litmus_choose", c_int64, (POINTER(Actor), c_void_p)),
+            ("litmus_bend", None, (c_int64, c_int64, c_void_p, c_void_p)),
             ("litmus_run_episode", c_int64, (POINTER(Body), POINTER(Actor))),
             (
                 "litmus_perturb",
@@ -199,6 +201,7 @@ class Library:
         self.scratch_size = library.litmus_scratch_size
         self.act = library.litmus_act
         self.choose = library.litmus_choose
+        self.bend = library.litmus_bend
         self.run_episode = library.litmus_run_episode
         self.perturb = library.litmus_perturb
         is_current = library.litmus_interface() == INTERFACE

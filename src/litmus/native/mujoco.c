@@ -1,5 +1,6 @@
 #include "mujoco.h"
 
+#include <math.h>
 #include <stdbool.h>
 
 /* NaN stays NaN, as numpy's clip leaves it. */
@@ -8,13 +9,18 @@ static double clip(double value, double low, double high) {
     return value > high ? high : value;
 }
 
+void litmus_bend(int64_t bend, int64_t count, const double *x, double *out) {
+    for (int64_t n = 0; n < count; n++)
+        out[n] = bend == LITMUS_SIN ? sin(x[n]) : bend == LITMUS_COS ? cos(x[n]) : x[n];
+}
+
 static void write_row(const litmus_row *row, double *into) {
     for (int64_t number = 0; number < row->parts; number++) {
         const litmus_part *part = row->part + number;
-        for (int64_t n = 0; n < part->count; n++) {
-            double value = part->values[n];
-            if (part->minus) value -= part->minus[n];
-            *into++ = clip(value, part->low, part->high);
+        litmus_bend(part->bend, part->count, part->values, into);
+        for (int64_t n = 0; n < part->count; n++, into++) {
+            if (part->minus) *into -= part->minus[n];
+            *into = clip(*into, part->low, part->high);
         }
     }
 }

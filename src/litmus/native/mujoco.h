@@ -9,11 +9,17 @@
 
 #include "acting.h"
 
+enum { LITMUS_STRAIGHT = 0, LITMUS_SIN = 1, LITMUS_COS = 2 };
+
+/* out = f(x), each [count]. */
+void litmus_bend(int64_t bend, int64_t count, const double *x, double *out);
+
 /* Consecutive numbers where MuJoCo keeps them. */
 typedef struct {
     const double *values;  /* [count] */
     const double *minus;   /* [count] that are taken off them, or NULL */
     int64_t count;
+    int64_t bend;
     double low, high;      /* that they are clipped to */
 } litmus_part;
 

@@ -100,12 +100,15 @@ class CompiledUpdates:
         self.theta_adam = _AdamState(self.learner.theta_optimizer)
 
     def update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
-        losses = [self.fit(batch) for batch in slots]
+        losses = [self._fit(batch) for batch in slots.tolist()]
         values = [self.climb() for _ in range(self.learner.policy_updates)]
         return torch.tensor([np.mean(losses, dtype=np.float32), values[-1] if values else np.nan])
 
     def fit(self, slots: Tensor) -> float:
-        found = self.storage.locate(slots.tolist())
+        return self._fit(slots.tolist())
+
+    def _fit(self, slots: Sequence[int]) -> float:
+        found = self.storage.locate(slots)
         count = len(found.addresses)
         self.rows[:count] = [*found.addresses]  # ctypes counts addresses and numbers as one
         mean, std = self.unit

@@ -41,7 +41,7 @@ def make_pair(head: ActionHead, monkeypatch) -> tuple[ActingPolicy, ActingPolicy
     return compiled, ActingPolicy(architecture, flat, NORMALIZER, np.random.default_rng(1))
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
 @pytest.mark.parametrize("head", HEADS)
 def test_it_draws_what_it_draws_without_them(head: str, dtype: type, monkeypatch) -> None:
     """The same random numbers in the same order; what the network gives is off by some 1e-6."""
@@ -57,6 +57,17 @@ def test_it_draws_what_it_draws_without_them(head: str, dtype: type, monkeypatch
     np.testing.assert_allclose(chosen, expected, rtol=1e-4, atol=1e-4)
     if head == "choices":
         assert len(set(chosen)) > 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_normaliser_of_any_dtype_is_read_right(dtype: type) -> None:
+    architecture = MlpArchitecture((3,), HEADS["deterministic"], hidden=())
+    flat = np.linspace(-1, 1, architecture.num_params, dtype=np.float32)
+    normalizer = Normalizer(NORMALIZER.mean.astype(dtype), NORMALIZER.std.astype(dtype))
+    policy = ActingPolicy(architecture, flat, normalizer, np.random.default_rng(0))
+    state = (np.ones(3) - NORMALIZER.mean) / NORMALIZER.std
+    expected = architecture.make_numpy_forward(flat)(state.astype(np.float32))
+    np.testing.assert_allclose(policy.act(np.ones(3)), expected, rtol=1e-6)
 
 
 def test_an_action_is_the_callers_to_keep() -> None:

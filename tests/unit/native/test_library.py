@@ -6,11 +6,13 @@ import os
 import platform
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from harness import run_python
 
+import litmus
 from litmus.native import library
 from litmus.native.library import find_library
 
@@ -31,41 +33,35 @@ def test_where_there_is_a_compiler_they_were_built() -> None:
     assert find_library() is not None
 
 
-def ask(code: str, **environment: str) -> str:
-    """What a fresh process prints."""
-    done = run_python("-c", code, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 def test_they_can_be_switched_off() -> None:
     code = "from litmus.native.library import find_library; print(find_library())"
-    assert ask(code, LITMUS_NATIVE="0") == "None"
+    assert run_python("-c", code, env={"LITMUS_NATIVE": "0"}).stdout == "None\n"
 
 
-def train(switch: str, options: str) -> list[float]:
-    """The first round of a run with the kernels, or without."""
+def train(out: str, **options: Any) -> list[float]:
+    """What the first round of a run was like."""
+    common = {"workers": 0, "device": "cpu", "seed": 3, "evaluate_every": 0}
+    run = litmus.train("pssvf", out=out, quiet=True, **common, **options)
     names = ("steps", "mean", "evaluator_loss", "predicted_return")
-    code = (
-        f"import litmus; run = litmus.train('pssvf', out='run-{switch}', quiet=True, workers=0, "
-        f"device='cpu', seed=3, evaluate_every=0, {options}); "
-        f"print(*[run.metrics[0][name] for name in {names}])"
-    )
-    return [float(number) for number in ask(code, LITMUS_NATIVE=switch).split()]
+    return [run.metrics[0][name] for name in names]
 
 
-def test_training_without_them_gives_the_same_first_round_up_to_rounding() -> None:
+def test_training_without_them_gives_the_same_first_round_up_to_rounding(switch_kernels) -> None:
     """Everything that the kernels do, numpy and torch can do.
 
     A walk that no action makes longer or shorter, and one update of each kind: what they start from
     is off by some 1e-6. After more of them, or in a body that falls, rounding would decide."""
-    options = "task='toys:ToyWalk-v0', steps=4, round_size=1, evaluator_updates=1, policy_updates=1"
-    without, with_them = train("0", options), train("1", options)
-    assert with_them == pytest.approx(without, rel=1e-3, abs=1e-3)
+    options = {"steps": 4, "round_size": 1, "evaluator_updates": 1, "policy_updates": 1}
+    rounds = {}
+    for switch in ("0", "1"):
+        switch_kernels(switch)
+        rounds[switch] = train(f"run-{switch}", task="toys:ToyWalk-v0", **options)
+    assert rounds["1"] == pytest.approx(rounds["0"], rel=1e-3, abs=1e-3)
 
 
-def test_a_simulated_body_needs_none_of_them() -> None:
-    steps, *measured = train("0", "task='Hopper-v5', steps=100, preset='small'")
+def test_a_simulated_body_needs_none_of_them(switch_kernels) -> None:
+    switch_kernels("0")
+    steps, *measured = train("run", task="Hopper-v5", steps=100, preset="small")
     assert steps > 0
     assert np.isfinite(measured).all()
 

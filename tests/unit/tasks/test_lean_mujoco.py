@@ -178,10 +178,6 @@ class Uncompiled:
         self.act, self.action_parameters = policy.act, policy.action_parameters
 
 
-WITH_SINES = ("InvertedDoublePendulum-v5", "Reacher-v5")
-"""Numpy's sines may be others than those of C: these are simulated by Python."""
-
-
 @pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
 @pytest.mark.parametrize("distribution", ["deterministic", "gaussian"])
 @pytest.mark.parametrize("environment_id", LEAN)
@@ -190,7 +186,8 @@ def test_the_compiled_loop_is_the_python_loop_bit_for_bit(
 ) -> None:
     """Twice with the same policy: it draws on from where it was."""
     task = make_control_task(environment_id, env_kwargs={"max_episode_steps": 100})
-    assert (task._lean_loop.compiled is None) == (environment_id in WITH_SINES)
+    if task._lean_loop.compiled is None:
+        pytest.skip("numpy's sines are not those of C here")
     for seed, scale in ((0, 0.02), (1, 1.0)):
         one, other = (make_policy(task, scale, seed, distribution) for _ in range(2))
         assert one.compiled_form() is not None
@@ -200,6 +197,20 @@ def test_the_compiled_loop_is_the_python_loop_bit_for_bit(
             assert compiled.return_ == interpreted.return_
             assert compiled.steps == interpreted.steps
             np.testing.assert_array_equal(compiled.moments.mean, interpreted.moments.mean)
+
+
+@pytest.mark.skipif(find_library() is None, reason="no compiled kernels here")
+@pytest.mark.parametrize("bend", [np.sin, np.cos])
+def test_sines_that_are_not_numpys_are_not_used(bend, monkeypatch) -> None:
+    """Some builds of numpy have their own, which differ in the last bit now and then."""
+    from litmus.native import mujoco
+
+    def otherwise(angles: np.ndarray) -> np.ndarray:
+        return np.where(angles > 7.9, np.nextafter(bend(angles), 2.0), bend(angles))
+
+    monkeypatch.setitem(mujoco.BENDS, otherwise, mujoco.BENDS[bend])
+    assert not mujoco._agrees(otherwise)
+    assert mujoco._agrees(None)
 
 
 def test_a_policy_that_acts_in_its_own_way_is_asked_itself() -> None:
