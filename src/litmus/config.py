@@ -73,6 +73,11 @@ class TrainConfig:
     workers: int | None = between(0, MOST_WORKERS, None)
     """Worker processes that run episodes (default: one per core); with 0, episodes run in the
     training process. Never changes results."""
+    collector: Literal["local", "ray"] = "local"
+    """Where episodes run: in workers on this machine, or on the cores of a Ray cluster. Never
+    changes results."""
+    ray_address: str | None = None
+    """Of the Ray cluster, HOST:PORT (default: the one that RAY_ADDRESS names, or a new one)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the evaluator learns; auto: on a CUDA GPU if there is one."""
 

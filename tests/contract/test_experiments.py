@@ -23,13 +23,16 @@ from harness import (
 import litmus
 from litmus.cli import main
 from litmus.experiments import folder as experiment_folder
+from litmus.experiments.api import make_plan
+from litmus.experiments.plan import Choices
 
 WALK, SLOW, RAISING = (f"toys:Toy{kind}Walk-v0" for kind in ("", "Slow", "Raising"))
 
 
 def write_plan(path: Path, tasks: list[str], **values: Any) -> Path:
     options = tiny("pssvf")
-    described = {"tasks": tasks, "seeds": 2, "steps": 40, "options": options, **values}
+    described = {"tasks": tasks, "seeds": 2, "steps": 40, "preset": "small", "options": options}
+    described |= values
     path.write_text(json.dumps(described))
     return path
 
@@ -46,7 +49,7 @@ def test_an_experiment_trains_what_train_would_and_never_trains_it_again(
     assert main(command) == 0
     out = tmp_path / "out"
     for seed in (0, 1):
-        train_tiny(tmp_path / f"{seed}", seed=seed)
+        train_tiny(tmp_path / f"{seed}", seed=seed, preset="small")
         assert_same_result(out / f"runs/{WALK}/pssvf/seed-{seed}", tmp_path / f"{seed}")
     before, table = list_changes(out / "runs"), (out / "table.md").read_text()
     assert main([*command, "--results", str(tmp_path / "all.json")]) == 0
@@ -89,7 +92,7 @@ def test_an_experiment_that_is_interrupted_or_killed_goes_on_to_the_same_end(
     finished = litmus_process(*command)
     _, err = finished.communicate()
     assert finished.returncode == 0, err
-    train_tiny(tmp_path / "whole", task=SLOW, checkpoint_seconds=0)
+    train_tiny(tmp_path / "whole", task=SLOW, checkpoint_seconds=0, preset="small")
     assert_same_result(run, tmp_path / "whole")
 
 
@@ -136,6 +139,8 @@ MISTAKES = [
     (["weighting", "--jobs", "0"], "--jobs must be between 1 and"),
     (["weighting", "--executor", "rai"], "unknown --executor 'rai'; did you mean 'ray'?"),
     (["weighting", "--ray-address", "here:1"], "--ray-address is for --executor ray"),
+    (["weighting", "--results", "table.md"], "--results takes a file that ends in .json"),
+    (["weighting", "--results", "file/x.json"], "cannot write to file/x.json"),
     (["weighting", "--out", "file"], "cannot write to file"),
     (["weighting", "--out", "full"], "full exists already"),
     (["weighting", "--out", "other"], "other holds the experiment mine, not weighting"),
@@ -174,7 +179,7 @@ def test_runs_of_other_options_are_not_mixed_with_these(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = write_plan(tmp_path / "mine.json", [WALK], seeds=1)
-    train_tiny(tmp_path / f"out/runs/{WALK}/pssvf/seed-0", steps=80)
+    train_tiny(tmp_path / f"out/runs/{WALK}/pssvf/seed-0", steps=80, preset="small")
     experiment_folder.write_json(tmp_path / "out/experiment.json", {"experiment": "mine"})
     assert main(["experiment", str(plan), "--out", "out"]) == 2
     assert_one_line(capsys.readouterr().err, "--steps is 80 there and 40 here")
@@ -184,9 +189,7 @@ def test_one_experiment_at_a_time_works_in_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(experiment_folder, "SECONDS_TO_LET_GO", 0.0)
-    plan = litmus.experiments.api.make_plan(
-        write_plan(tmp_path / "mine.json", [WALK]), litmus.experiments.plan.Choices()
-    )
+    plan = make_plan(write_plan(tmp_path / "mine.json", [WALK]), Choices())
     with (
         experiment_folder.claim_folder(tmp_path / "out", plan),
         pytest.raises(litmus.BadInput, match="another process is working on"),

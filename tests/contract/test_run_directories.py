@@ -22,6 +22,7 @@ from harness import (
 )
 
 import litmus
+import litmus.training.api
 from litmus.cli import main
 from litmus.errors import BadInput
 from litmus.runs import directory

@@ -23,7 +23,7 @@ def parse(*arguments: str) -> dict[str, object]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_a_configuration_can_be_typed(name: str) -> None:
     values = {"task": "Swimmer-v5", "workers": 2, "env_kwargs": {"reset_noise_scale": 0.2}}
-    values |= {"max_episode_steps": 90}
+    values |= {"max_episode_steps": 90, "ray_address": "127.0.0.1:6379"}
     values = read_config(name, values).to_dict()
     assert values.pop("algorithm") == name
     words = ["train", name, *to_arguments(values)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from litmus.config import check_whole
 from litmus.errors import BadInput, RunFailed, option
@@ -17,10 +17,12 @@ from litmus.experiments.executors import Executor, LocalExecutor
 from litmus.experiments.folder import claim_folder
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
-from litmus.files import parse_json, read_plain
+from litmus.files import parse_json, read_plain, refuse_other_than_file
 from litmus.reports.extra import require_packages
 from litmus.reports.progress import make_progress
+from litmus.rollouts.cluster import check_address
 from litmus.rollouts.machine import count_cores, find_memory
+from litmus.runs.directory import as_bad_input
 from litmus.training.interrupts import InterruptFlag
 
 MOST_JOBS = 4096
@@ -72,16 +74,30 @@ def experiment(
     choices = make_choices(tasks, algorithms, seeds, steps, preset, probing_states, data)
     folder = Path(out) if out is not None else choose_folder(name)
     chosen = choose_executor(executor, ray_address, jobs)
+    if results is not None:
+        check_results(Path(results))
     require_packages("PIL", "matplotlib")
     plan = make_plan(name, choices)
     failures: dict[str, str] = {}
-    if not redraw:
+    for job in plan.jobs:
+        job.check(folder / job.folder)
+    if not redraw and not is_done(plan, folder):
+        if executor == "ray":
+            check_address(ray_address)
         with claim_folder(folder, plan) as lock, chosen(folder, plan, lock) as place:
             failures = _conduct(plan, folder, place, quiet)
     written = _write_up(plan, folder, None if results is None else Path(results), quiet, failures)
     if failures:
         raise RunFailed(name_failures(failures, len(plan.jobs), folder))
     return Results(folder, tuple(written))
+
+
+def check_results(path: Path) -> None:
+    """BadInput for what cannot be written, before the work of many hours."""
+    if path.suffix != ".json":
+        raise BadInput(f"{option('results')} takes a file that ends in .json, not '{path}'")
+    with as_bad_input(path):
+        refuse_other_than_file(path)
 
 
 def make_choices(
@@ -130,7 +146,7 @@ def choose_folder(name: Path | str) -> Path:
     return Path("experiments") / own
 
 
-MakeExecutor = Callable[[Path, Plan, int], contextlib.AbstractContextManager[Executor]]
+MakeExecutor: TypeAlias = Callable[[Path, Plan, int], AbstractContextManager[Executor]]
 
 
 def choose_executor(
@@ -143,15 +159,18 @@ def choose_executor(
     if name == "local" and ray_address is not None:
         raise BadInput(f"{option('ray_address')} is for {option('executor', 'ray')}")
 
-    @contextlib.contextmanager
-    def make(folder: Path, plan: Plan, lock: int) -> Iterator[Executor]:
-        made = LocalExecutor(folder, places or count_places(plan), lock)
-        try:
-            yield made
-        finally:
-            made.close()
+    def make(folder: Path, plan: Plan, lock: int) -> AbstractContextManager[Executor]:
+        if name == "ray":
+            from litmus.experiments.ray_executor import ray_executor
+
+            return ray_executor(folder, places, ray_address)
+        return nullcontext(LocalExecutor(folder, places or count_places(plan), lock))
 
     return make
+
+
+def is_done(plan: Plan, folder: Path) -> bool:
+    return all(job.look(folder / job.folder).state == "finished" for job in plan.jobs)
 
 
 def count_places(plan: Plan) -> int:
@@ -161,8 +180,6 @@ def count_places(plan: Plan) -> int:
 
 def _conduct(plan: Plan, folder: Path, executor: Executor, quiet: bool) -> dict[str, str]:
     """Do what is missing; why jobs failed, by their names."""
-    for job in plan.jobs:
-        job.check(folder / job.folder)
     interrupt = InterruptFlag()
     with interrupt.catching():
         display = make_sweep_display(plan.name, quiet)

@@ -96,6 +96,8 @@ class Sweep:
         self.display.note(f"failed    {job.name}: {ending.reason}")
 
     def _look(self) -> None:
+        for words in self.executor.tell_news():
+            self.display.note(words)
         for folder, (_, handle) in self._running.items():
             standing = handle.look()
             self._standings[folder] = standing

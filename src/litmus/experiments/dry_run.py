@@ -15,7 +15,7 @@ def describe_plan(plan: Plan, folder: Path) -> list[str]:
     for job in plan.jobs:
         groups.setdefault(job.group, []).append(job)
     standings = {job.folder: job.look(folder / job.folder) for job in plan.jobs}
-    width = max(map(len, groups))
+    width = max(map(len, groups), default=0)
     lines = [f"{plan.title}: {len(plan.jobs)} jobs in {folder}"]
     for name, jobs in groups.items():
         states = Counter(standings[job.folder].state for job in jobs)

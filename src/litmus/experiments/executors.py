@@ -34,8 +34,8 @@ class Executor(Protocol):
     def start(self, job: Job) -> Handle:
         """Begin a job, or go on with it."""
 
-    def close(self) -> None:
-        """Let go of whatever it holds; every job has ended."""
+    def tell_news(self) -> list[str]:
+        """What has become known of the machines since the last time."""
 
 
 def find_log(root: Path, job: Job) -> Path:
@@ -58,8 +58,8 @@ class LocalExecutor:
         keeps = [] if self.lock is None else [self.lock]
         return LocalHandle(job, folder, JobProcess(job, folder, log, Order.here(), keeps))
 
-    def close(self) -> None:
-        pass
+    def tell_news(self) -> list[str]:
+        return []
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ What a table calls an algorithm is a `Variant`: an algorithm of litmus with a pr
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,10 +20,11 @@ from litmus.config import TrainConfig, Values
 from litmus.errors import BadInput, suggest
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.plan import Choices, Plan
-from litmus.experiments.random_policy import RANDOM, RandomJob
+from litmus.experiments.random_policy import RANDOM, UNTRAINED, RandomJob
 from litmus.experiments.write_up import write_up_grid
 from litmus.presets import PRESETS
 from litmus.reports.comparison_table import Figures, PaperFigure
+from litmus.tasks.names import base_name
 
 ONE_CORE: Values = {"workers": 0, "device": "cpu"}
 """The cheapest way to do many runs: one on each core, alone in its process."""
@@ -88,8 +91,15 @@ class Grid:
         ]
         if is_beside_random:
             jobs += [_make_random_job(configs[task, variants[0].name], seeds) for task in tasks]
-        write_up = partial(write_up_grid, self.title, Figures(self.paper), tuple(jobs))
+        figures = self._find_figures(tasks, choices.steps)
+        write_up = partial(write_up_grid, self.title, figures, tuple(jobs))
         return Plan(name, self.title, tuple(jobs), write_up, largest)
+
+    def _find_figures(self, tasks: Sequence[str], steps: int | None) -> Figures:
+        """What the paper reports, of tasks that are trained for as long."""
+        given = math.inf if steps is None else steps
+        is_long = {base_name(task): given >= (self.steps(task) or 0) for task in tasks}
+        return Figures({name: row for name, row in self.paper.items() if is_long.get(name)})
 
     def _choose(self, choices: Choices) -> tuple[list[Variant], bool]:
         """The columns, and whether random actions are one of them."""
@@ -99,7 +109,10 @@ class Grid:
         bases = [self.find(one, choices.preset) for one in chosen if one != RANDOM]
         if not bases:
             raise BadInput("random actions alone are no experiment: choose an algorithm as well")
+        if len(bases) * math.prod(map(len, self.grid.values())) > MOST_RUNS:
+            raise BadInput(f"the grid has more than {MOST_RUNS:,} combinations")
         variants = [one for base in bases for one in combine(base, self.grid, len(bases) > 1)]
+        _refuse_equal_names([one.name for one in variants])
         return variants, is_beside_random
 
     def find(self, name: str, preset: str | None) -> Variant:
@@ -148,7 +161,14 @@ def combine(
 def show_short(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "x".join(map(show_short, value)) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    is_short = isinstance(value, float) and float(f"{value:g}") == value
+    return f"{value:g}" if is_short else str(value)
+
+
+def _refuse_equal_names(names: Sequence[str]) -> None:
+    for name, count in Counter([*names, RANDOM, UNTRAINED]).items():
+        if count > 1:
+            raise BadInput(f"two algorithms of the experiment would be called '{name}'")
 
 
 def _make_job(task: str, variant: Variant, config: TrainConfig) -> TrainJob:

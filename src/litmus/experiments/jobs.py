@@ -15,7 +15,11 @@ from typing import Any, Literal, Protocol, cast
 from litmus.config import Values
 from litmus.errors import BadInput
 from litmus.registry import import_named
+from litmus.runs.directory import RunDirectory, wait_for_lock
 from litmus.runs.metrics import read_last_events
+
+SECONDS_TO_LET_GO = 15.0
+"""That a job takes to stop by itself, when whoever started it is gone."""
 
 State = Literal["missing", "unfinished", "finished"]
 
@@ -102,12 +106,13 @@ class TrainJob:
             return Standing("missing")
         events = read_last_events(folder / "metrics.jsonl")
         is_finished = bool(events) and events[-1]["event"] == "finished"
-        evaluated = [event.get("mean") for event in events if event["event"] == "evaluation"]
-        return Standing(
-            "finished" if is_finished else "unfinished",
-            min(self.steps, max((int(event.get("steps", 0)) for event in events), default=0)),
-            evaluated[-1] if evaluated else None,
-        )
+        measured = ("evaluation", "handed_over")
+        evaluated = [event.get("mean") for event in events if event["event"] in measured]
+        latest = evaluated[-1] if evaluated else None
+        if is_finished:
+            return Standing("finished", self.steps, latest)
+        done = max((int(event.get("steps", 0)) for event in events), default=0)
+        return Standing("unfinished", min(self.steps, done), latest)
 
     def check(self, folder: Path) -> None:
         from litmus.algorithms import read_config
@@ -126,6 +131,8 @@ class TrainJob:
     def work(self, folder: Path) -> None:
         from litmus.training.api import train
 
+        if folder.is_dir():  # its last process may still be about to stop
+            wait_for_lock(RunDirectory(folder), SECONDS_TO_LET_GO).close()
         train(self.config["algorithm"], out=folder, resume_if_exists=True, **self._options)
 
     @property

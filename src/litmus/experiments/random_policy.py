@@ -17,7 +17,8 @@ from litmus.seeding import Stream, make_generator
 from litmus.tasks import make_task_spec
 from litmus.tasks.base import Actions, DiscreteActions, FloatArray, StepsThrough, Task
 
-RANDOM = "random"
+RANDOM, UNTRAINED = "random", "untrained"
+"""What stands in a table beside algorithms."""
 
 
 @dataclass(frozen=True)

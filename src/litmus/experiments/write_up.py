@@ -11,12 +11,10 @@ from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord, read_record
 from litmus.errors import BadInput
 from litmus.experiments.jobs import Job, TrainJob
-from litmus.experiments.random_policy import RANDOM, RandomJob
+from litmus.experiments.random_policy import RANDOM, UNTRAINED, RandomJob
 from litmus.reports.comparison import ComparisonReport
 from litmus.reports.comparison_table import Figures
 from litmus.reports.progress import ReportProgress
-
-UNTRAINED = "untrained"
 
 
 def write_up_grid(

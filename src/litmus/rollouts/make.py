@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import dataclass
 
 from litmus.rollouts.base import Collector, Setting
 from litmus.rollouts.failure import Tell
@@ -15,19 +16,32 @@ from litmus.tasks.base import MeasuresPopulations
 logger = logging.getLogger("litmus")
 
 
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster; without an address, the one that Ray finds or starts."""
+
+    address: str | None = None
+
+
 def make_collector(
     setting: Setting,
     workers: int | None,
     capacity: int,
     device: str = "cpu",
     tell: Tell = logger.warning,
+    cluster: Cluster | None = None,
 ) -> Collector:
     """`workers`: processes, None is one per core; 0 runs the episodes in this process. `tell` is
-    told of episodes that do not end.
+    told of episodes that do not end. With a `cluster` they run there.
 
     A task that measures many policies at once does so in this process, on `device`.
     """
     task = setting.task.build()
+    if cluster is not None:
+        from litmus.rollouts.ray_collector import RayCollector
+
+        task.close()
+        return RayCollector(setting, cluster.address, tell)
     if isinstance(task, MeasuresPopulations):
         from litmus.rollouts.batched import BatchedCollector
 

@@ -11,6 +11,7 @@ import fcntl
 import logging
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -202,6 +203,19 @@ def _check_free_space(path: Path) -> None:
     free = shutil.disk_usage(existing).free
     if free < SPARE_BYTES:
         raise BadInput(f"only {free / 2**20:.0f} MB are free at {path}; a run needs more than that")
+
+
+def wait_for_lock(run: RunDirectory, seconds: float) -> BinaryIO:
+    """The same, for processes that have been told to stop and take some seconds to."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return lock_run(run)
+        except BadInput as error:
+            is_held = isinstance(error.__cause__, BlockingIOError)
+            if not is_held or time.monotonic() >= deadline:
+                raise
+        time.sleep(0.1)
 
 
 def lock_run(run: RunDirectory) -> BinaryIO:

@@ -24,6 +24,8 @@ class SharedKeywords(TypedDict, total=False):
     seed: Whole
     steps: Whole
     workers: Whole | None
+    collector: Literal["local", "ray"]
+    ray_address: str | None
     device: Literal["auto", "cpu", "cuda"]
     architecture: str
     hidden: Sequence[int]

@@ -21,7 +21,7 @@ from litmus.errors import BadInput, RunFailed, command, one_line
 from litmus.files import describe_os_error, open_plain
 from litmus.rollouts.base import Pending, Request, Round, Setting
 from litmus.rollouts.machine import count_learning_cores
-from litmus.rollouts.make import make_collector
+from litmus.rollouts.make import Cluster, make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
 from litmus.runs.metrics import MetricsFile
 from litmus.runs.provenance import describe_process, find_kernels
@@ -75,6 +75,7 @@ class Trainer:
             + count_at_once(config),
             device=self.device.type,
             tell=display.note,
+            cluster=Cluster(config.ray_address) if config.collector == "ray" else None,
         )
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self.collector.close)

@@ -98,6 +98,28 @@ def test_every_combination_of_a_grid_is_a_variant() -> None:
     assert found[3].options == {"noise": 0.05, "hidden": [8, 8]}
 
 
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        ({"noise": [0.1, 0.1]}, "would be called 'noise=0.1'"),
+        (
+            {name: list(range(10)) for name in ("a", "b", "c", "d", "e", "f")},
+            "100,000 combinations",
+        ),
+    ],
+)
+def test_a_grid_that_no_table_can_show_is_refused(grid: dict[str, Any], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        make_grid(grid=grid).plan("test", Choices())
+
+
+def test_names_of_values_that_are_nearly_equal_differ() -> None:
+    names = [
+        one.name for one in combine(Variant("p", "pssvf"), {"noise": [0.1, 0.100000001]}, False)
+    ]
+    assert names == ["noise=0.1", "noise=0.100000001"]
+
+
 def test_runs_are_planned_seed_by_seed_and_on_one_core_each() -> None:
     grid = make_grid(variants=(Variant("a", "pssvf", "small"), Variant("b", "ars", "small")))
     jobs = grid.plan("test", Choices()).jobs
@@ -168,6 +190,14 @@ def test_every_experiment_can_be_planned(name: str) -> None:
     folders = [job.folder for job in plan.jobs]
     assert len(set(folders)) == len(folders)
     assert all(job.steps >= 200_000 for job in plan.jobs if isinstance(job, TrainJob))
+
+
+def test_the_paper_stands_beside_runs_that_are_as_long_as_its_own() -> None:
+    paper = {"ToyWalk": {"pssvf": (1.0, None)}}
+    for steps, is_shown in ((None, True), (40, True), (39, False)):
+        plan = make_grid(paper=paper).plan("test", Choices(steps=steps))
+        figures = plan.write_up.args[1]  # type: ignore[attr-defined]
+        assert bool(figures.reported) == is_shown
 
 
 def test_an_experiment_may_refuse_a_choice() -> None:

@@ -64,7 +64,6 @@ class FakeExecutor:
     script: dict[str, list[Ending | None]] = field(default_factory=dict)
     started: list[str] = field(default_factory=list)
     handles: list[FakeHandle] = field(default_factory=list)
-    most_at_once: int = 0
 
     def start(self, job: Job) -> FakeHandle:
         self.started.append(job.folder)
@@ -72,8 +71,8 @@ class FakeExecutor:
         self.handles.append(handle)
         return handle
 
-    def close(self) -> None:
-        pass
+    def tell_news(self) -> list[str]:
+        return []
 
 
 @pytest.fixture(autouse=True)
