@@ -28,6 +28,8 @@ from litmus.reports.progress import ReportProgress
 
 SEEDS = tuple(range(100, 105))
 RESULT = "result.json"
+BYTES_PER_POLICY = 200_000
+"""Of a network for images of 28 × 28 pixels."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,8 @@ class OfflineImages:
             for task in choices.tasks or self.tasks
             for preset in presets
         )
-        return Plan(name, self.title, jobs, partial(write_up, jobs))
+        largest = max(int(job.settings["policies"]) for job in jobs) * BYTES_PER_POLICY
+        return Plan(name, self.title, jobs, partial(write_up, jobs), largest)
 
 
 def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:

@@ -11,7 +11,7 @@ from litmus.rollouts.failure import Tell
 from litmus.rollouts.machine import count_cores as count_cores
 from litmus.rollouts.pool import PoolCollector
 from litmus.rollouts.serial import SerialCollector
-from litmus.tasks.base import MeasuresPopulations
+from litmus.tasks.base import HoldsOut, MeasuresPopulations
 
 logger = logging.getLogger("litmus")
 
@@ -37,7 +37,7 @@ def make_collector(
     A task that measures many policies at once does so in this process, on `device`.
     """
     task = setting.task.build()
-    if cluster is not None:
+    if cluster is not None and not isinstance(task, HoldsOut):  # a cluster runs episodes alone
         from litmus.rollouts.ray_collector import RayCollector
 
         task.close()
