@@ -115,7 +115,7 @@ def test_commands_speak_of_images(data: str, tmp_path: Path, capsys: Any) -> Non
     assert "How the probing states took shape" in page
     assert "cannot be shown" not in page
     pictures = {path.name for path in Path("figures/probing-run").iterdir()}
-    assert pictures == {"probing-images.png", "evolution.png", "answers.txt"}
+    assert pictures == {"probing-images.png", "evolution.png", "choices.txt"}
 
 
 def test_learning_tells_the_corners_apart(data: str, tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Probing states that are images: how they turned from noise into something, and what each is
-answered with. One picture for the page, the same as files."""
+"""Probing states that are images: how they turned from noise into something, and what is
+chosen there. One picture for the page, the same as files."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def arrange(images: NDArray[Any]) -> NDArray[np.uint8]:
     return table
 
 
-def name_answers(policy: Policy, observations: NDArray[Any]) -> list[str]:
-    """The class that each image is answered with, and how surely."""
+def name_choices(policy: Policy, observations: NDArray[Any]) -> list[str]:
+    """The likeliest choice for each image, and how likely."""
     with torch.no_grad():
         probabilities = policy(torch.as_tensor(observations)).numpy()
     start = getattr(policy.architecture.head.actions, "start", 0)
@@ -71,8 +71,8 @@ def write_evolution(details: RunDetails, level: int) -> str:
     policy = details.policy
     if policy is not None and policy.architecture.head.distribution == "categorical":
         observations = details.probing.raw_states[shown].reshape(len(shown), *shape)
-        answers = name_answers(policy, observations)
-        words += f" In the end the policy answers them, from the top, with {', '.join(answers)}."
+        choices = name_choices(policy, observations)
+        words += f" In the end the likeliest choices there are, from the top, {', '.join(choices)}."
     drawn = image(
         data_uri(to_png(picture), "image/png"),
         "Probing states from the start to the end of the run",
@@ -84,8 +84,8 @@ def write_evolution(details: RunDetails, level: int) -> str:
 
 
 def write_probing_images(run: Run, folder: Path) -> list[Path]:
-    """Files: the probing images in the end, the strip of their evolution, and what each is answered
-    with, in words. Nothing where states are no images."""
+    """Files: the probing images in the end, the strip of their evolution, and in words what is
+    chosen there. Nothing where states are no images."""
     evaluator, policy = run.evaluator, run.policy
     shape = tuple(policy.architecture.state_shape)
     observations = evaluator.probing_observations
@@ -101,8 +101,8 @@ def write_probing_images(run: Run, folder: Path) -> list[Path]:
         strip = np.moveaxis(snapshots[columns][:, shown], 0, 1)
         written["evolution.png"] = to_png(arrange(strip))
     if policy.architecture.head.distribution == "categorical":
-        lines = [f"{k}: {one}" for k, one in enumerate(name_answers(policy, final))]
-        written["answers.txt"] = ("\n".join(lines) + "\n").encode()
+        lines = [f"{k}: {one}" for k, one in enumerate(name_choices(policy, final))]
+        written["choices.txt"] = ("\n".join(lines) + "\n").encode()
     for name, data in written.items():
         write_bytes(folder / name, data)
     return [folder / name for name in written]
