@@ -53,5 +53,5 @@ IMAGE_SETS = {
         },
         (60_000, 28, 28),
     ),
-    "images": ImageSet("any labelled images in four IDX files, in the folder of --data"),
+    "images": ImageSet("any four IDX files in the folder of --data"),
 }
