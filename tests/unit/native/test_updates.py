@@ -283,7 +283,7 @@ def test_where_nothing_is_rounded_the_gradient_of_a_step_is_exact(
 
 
 @pytest.mark.parametrize("step", ["fit", "climb"])
-@pytest.mark.parametrize("case", [case for case in CASES if case != "one choice"])
+@pytest.mark.parametrize("case", ["paper", "small", "linear", "relu", "categorical"])
 @pytest.mark.parametrize(
     "fault", ["another rate", "another decay", "wrong direction", "skipped bias"]
 )

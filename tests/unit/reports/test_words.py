@@ -134,7 +134,7 @@ def test_only_the_words_that_a_page_uses_are_explained() -> None:
     record = make_record([0.0, 1.0])
     words = write_words([record], [RunDetails(record)])
     assert "θ, the policy" in words
-    assert "the mean over a run&#x27;s last 20 evaluations" in words
+    assert "the mean over its last 20 evaluations" in words
     for unused in ("evaluator", "fingerprint", "Training return"):
         assert unused not in words
     assert write_words([replace(record, run=None)], []) == ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness import flip
 
 from litmus.errors import BadInput
 from litmus.files import checksum_line
@@ -88,9 +89,7 @@ def test_every_flipped_bit_of_the_policies_is_noticed(tmp_path: Path) -> None:
     history.close()
     whole = history.rows_path.read_bytes()
     for position in range(len(whole)):
-        broken = bytearray(whole)
-        broken[position] ^= 1 << (position % 8)
-        history.rows_path.write_bytes(broken)
+        history.rows_path.write_bytes(flip(whole, position))
         with pytest.raises(BadInput, match=f"round {position // history.row_bytes} .*damaged"):
             history.read()
 
@@ -98,9 +97,7 @@ def test_every_flipped_bit_of_the_policies_is_noticed(tmp_path: Path) -> None:
 def test_damage_after_the_rounds_that_count_does_no_harm(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    broken = bytearray(history.rows_path.read_bytes())
-    broken[-1] ^= 1
-    history.rows_path.write_bytes(broken)
+    history.rows_path.write_bytes(flip(history.rows_path.read_bytes(), -1))
     assert_rounds(history.read(2), 2)
 
 
