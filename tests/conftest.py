@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # `toys`, here and in the rollou
 from harness import Hold, start_python, train_tiny
 
 from litmus.native.library import find_library
+
+# What is started in the background may be told to ignore Ctrl-C; the commands tested here are not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples every time, so that no run fails by chance; `make search` looks further.
 settings.register_profile("ci", derandomize=True, deadline=None, database=None, print_blob=True)

@@ -174,6 +174,13 @@ def write_whole(path: Path, text: str) -> None:
     path.with_suffix(".new").replace(path)
 
 
+def flip(data: bytes, position: int) -> bytes:
+    """The same with one bit the other way round."""
+    broken = bytearray(data)
+    broken[position] ^= 1 << (position % 8)
+    return bytes(broken)
+
+
 def count_lines(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -15,6 +16,14 @@ from pathlib import Path
 from harness import DEADLINE, make_environment, wait_until
 
 RAY = Path(sys.executable).with_name("ray")
+
+# The cluster is for these tests alone. Ray reads this when it is imported, and once only: this
+# process needs it as well as the nodes.
+os.environ |= {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_AUTH_MODE": "token",
+    "RAY_AUTH_TOKEN": secrets.token_hex(32),
+}
 
 
 class Nodes:
@@ -37,13 +46,14 @@ class Nodes:
             process = subprocess.Popen(
                 [RAY, "start", "--block", f"--num-cpus={cores}", f"--temp-dir={self.folder}/tmp"]
                 + (role if is_head else [f"--address={self.address}"]),
-                env=make_environment(RAY_USAGE_STATS_ENABLED="0", **environment),
+                env=make_environment(**environment),
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
             )
         self.processes.append(process)
-        wait_until(lambda: b"Ray runtime started" in log.read_bytes())
+        wait_until(lambda: b"Ray runtime started" in log.read_bytes() or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
 
     def kill(self, number: int) -> None:
         """As when its power is cut: the node and all that runs on it."""

@@ -121,6 +121,14 @@ def field_docstrings(config: type) -> dict[str, str]:
     return docs
 
 
+def add_whole(
+    parser: argparse.ArgumentParser, name: str, text: str, default: int | None = None
+) -> None:
+    """Add an option that is a whole number, with its help."""
+    parse = partial(parse_whole, name)
+    parser.add_argument(spell_option(name), type=parse, default=default, metavar="N", help=text)
+
+
 def parse_whole(name: str, text: str) -> int:
     """'3000000', '3_000_000' and '3e6' are the same whole number."""
     number = _parse_number(name, text.replace(",", ""))

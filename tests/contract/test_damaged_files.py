@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from harness import assert_one_line
+from harness import assert_one_line, flip
 
 import litmus
 from litmus.cli import main
@@ -87,9 +87,7 @@ def test_every_flipped_bit_of_a_result_is_noticed(name: str, run: Path) -> None:
     path = run / f"{name}.safetensors"
     whole = path.read_bytes()
     for position in range(len(whole)):
-        broken = bytearray(whole)
-        broken[position] ^= 1 << (position % 8)
-        path.write_bytes(broken)
+        path.write_bytes(flip(whole, position))
         with pytest.raises(BadInput, match="damaged"):
             load(path)
     path.write_bytes(whole)
@@ -264,9 +262,7 @@ def test_damaged_snapshots_are_named(run: Path) -> None:
     path = run / "history" / "probing.bin"
     whole = path.read_bytes()
     for position in range(len(whole)):
-        broken = bytearray(whole)
-        broken[position] ^= 1 << (position % 8)
-        path.write_bytes(broken)
+        path.write_bytes(flip(whole, position))
         with pytest.raises(BadInput, match="damaged"):
             read_snapshots(path, (3, 3))
     row = len(whole) // 6

@@ -48,18 +48,18 @@ def test_every_value_of_a_preset_is_an_option_of_some_algorithm() -> None:
 
 
 def test_options_of_a_subclass_reach_workers_and_survive(tmp_path: Path) -> None:
-    for workers in (0, 2):
+    for workers in (0, 1):
         out = tmp_path / str(workers)
         run = train(out, architecture="odd_classes:ScaledMlp", scale=5.0, workers=workers)
         assert litmus.Run(out).policy.architecture.scale == 5.0
-    assert_same_result(tmp_path / "0", tmp_path / "2")
+    assert_same_result(tmp_path / "0", tmp_path / "1")
     plain = train(tmp_path / "plain", architecture="odd_classes:ScaledMlp")
     assert plain.policy_path.read_bytes() != run.policy_path.read_bytes()
 
 
 def test_a_nested_class_can_be_named(tmp_path: Path) -> None:
     run = train(tmp_path / "run", architecture="odd_classes:Outer.Inner", workers=1)
-    assert litmus.evaluate(litmus.Run(run.path), episodes=1, workers=1).returns
+    assert litmus.evaluate(litmus.Run(run.path), episodes=1, workers=0).returns
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from harness import (
     assert_one_line,
     assert_same_result,
     count_lines,
+    flip,
     interrupt,
     raise_,
     read_events,
@@ -43,7 +44,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 SLOW: dict[str, Any] = {
     "task": "toys:ToySlowWalk-v0",
-    "steps": 240,
+    "steps": 160,
     "buffer_size": 20,
     "policy_updates": 1,
     "evaluator_updates": 1,
@@ -168,13 +169,17 @@ ADAPTIVE: dict[str, Any] = {
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("moment", [1, 4, 9, 14])
 def test_a_run_that_measures_its_policies_is_resumed_exactly(
-    overlap: bool, moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    overlap: bool,
+    moment: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    uninterrupted: Callable[..., Path],
 ) -> None:
     """With measurements after every other round, and learning that goes back at every loss."""
     monkeypatch.setattr("litmus.training.selection.ITERATIONS_BETWEEN", 2)
     monkeypatch.setattr("litmus.training.selection.FALLS", 1)
     options = {**ADAPTIVE, "overlap": overlap}
-    whole = train_tiny(tmp_path / "whole", **options)
+    whole = litmus.Run(uninterrupted(**options))
     measured = [event for event in whole.metrics if event["event"] == "measurement"]
     assert len(measured) > 3
     with monkeypatch.context() as patch:
@@ -238,9 +243,7 @@ def stopped(stopped_run: Path, tmp_path: Path) -> Path:
 
 
 def flip_bit(path: Path) -> None:
-    data = bytearray(path.read_bytes())
-    data[len(data) // 2] ^= 4
-    path.write_bytes(data)
+    path.write_bytes(flip(path.read_bytes(), path.stat().st_size // 2))
 
 
 def truncate(path: Path) -> None:
@@ -312,18 +315,14 @@ def test_damaged_history_falls_back_to_the_checkpoint_before(
 ) -> None:
     """The last round's row is damaged; the checkpoint of the round before does without it."""
     rows = stopped / "history" / "rounds.bin"
-    data = bytearray(rows.read_bytes())
-    data[-3] ^= 1
-    rows.write_bytes(data)
+    rows.write_bytes(flip(rows.read_bytes(), -3))
     litmus.resume(stopped, quiet=True)
     assert_same_result(finished_run, stopped)
 
 
 def test_history_damaged_at_its_beginning_is_bad_input(stopped: Path, capsys) -> None:
     rows = stopped / "history" / "rounds.bin"
-    data = bytearray(rows.read_bytes())
-    data[3] ^= 1
-    rows.write_bytes(data)
+    rows.write_bytes(flip(rows.read_bytes(), 3))
     assert main(["resume", str(stopped)]) == 2
     assert_one_line(capsys.readouterr().err, "round 0", "damaged")
 

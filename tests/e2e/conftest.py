@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-import litmus
+from harness import train_tiny
 
 # Nothing of the browser's own may reach out, and it may run as root in a container.
 ARGUMENTS = [
@@ -39,27 +38,9 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-def train_small(out: Path, task: str, steps: int, **options: Any) -> Path:
-    litmus.train(
-        "pssvf",
-        task=task,
-        out=out,
-        steps=steps,
-        hidden=(8,),
-        evaluator_hidden=(8,),
-        probing_states=2,
-        round_size=2,
-        evaluate_every=steps // 5,
-        evaluate_episodes=2,
-        workers=0,
-        quiet=True,
-        **options,
-    )
-    return out
-
-
 @pytest.fixture(scope="session")
 def small_runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two seeds of one configuration."""
     folder = tmp_path_factory.mktemp("runs")
-    return [train_small(folder / f"hopper-{s}", "Hopper-v5", 400, seed=s) for s in (0, 1)]
+    options = {"task": "Hopper-v5", "steps": 400, "evaluate_every": 80, "probing_states": 2}
+    return [train_tiny(folder / f"hopper-{s}", seed=s, **options).path for s in (0, 1)]

@@ -4,45 +4,30 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-import litmus
-
-TINY: dict[str, Any] = {
-    "hidden": (8,),
-    "evaluator_hidden": (8,),
-    "round_size": 2,
-    "evaluate_episodes": 2,
-    "workers": 0,
-    "quiet": True,
-}
-
-
-def train_tiny(out: Path, task: str, algorithm: str = "pssvf", **options: Any) -> Path:
-    if algorithm == "pssvf":
-        options.setdefault("probing_states", 8)
-    litmus.train(algorithm, task=task, out=out, **{**TINY, **options})
-    return out
+from harness import train_tiny
 
 
 @pytest.fixture(scope="session")
 def hopper_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "hopper"
-    return train_tiny(out, "Hopper-v5", steps=600, evaluate_every=150, probing_states=3)
+    train_tiny(out, task="Hopper-v5", steps=600, evaluate_every=150)
+    return out
 
 
 @pytest.fixture(scope="session")
 def cartpole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "cartpole"
-    return train_tiny(out, "CartPole-v1", steps=600, evaluate_every=150)
+    train_tiny(out, task="CartPole-v1", steps=600, evaluate_every=150, probing_states=8)
+    return out
 
 
 @pytest.fixture(scope="session")
 def vanilla_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "vanilla"
-    return train_tiny(out, "CartPole-v1", "vanilla-pssvf", steps=300, evaluate_every=150)
+    train_tiny(out, "vanilla-pssvf", task="CartPole-v1", steps=300, evaluate_every=150)
+    return out
 
 
 @pytest.fixture

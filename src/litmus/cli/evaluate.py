@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from litmus.cli.command import Command
 from litmus.cli.results import print_final_return
-from litmus.options import OneLineParser, parse_object, parse_whole
+from litmus.options import OneLineParser, add_whole, parse_object
 from litmus.streams import stdout_for_results
 
 if TYPE_CHECKING:
@@ -29,26 +29,9 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
         metavar="JSON",
         help="options of the task, as a JSON object",
     )
-    parser.add_argument(
-        "--episodes",
-        type=partial(parse_whole, "episodes"),
-        default=10,
-        metavar="N",
-        help="episodes to run [10]",
-    )
-    parser.add_argument(
-        "--seed",
-        type=partial(parse_whole, "seed"),
-        default=0,
-        metavar="N",
-        help="of start states and random choices [0]",
-    )
-    parser.add_argument(
-        "--workers",
-        type=partial(parse_whole, "workers"),
-        metavar="N",
-        help="worker processes (default: one per core)",
-    )
+    add_whole(parser, "episodes", "episodes to run [10]", default=10)
+    add_whole(parser, "seed", "of start states and random choices [0]", default=0)
+    add_whole(parser, "workers", "worker processes (default: one per core)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--video", metavar="FILE", help="film the first episode: a file ending in .webp or .mp4"

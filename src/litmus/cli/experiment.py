@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from litmus.cli.command import Command
-from litmus.options import OneLineParser, parse_whole
+from litmus.options import OneLineParser, add_whole
 from litmus.streams import stdout_for_results
 
 CHOICES = ("tasks", "algorithms", "seeds", "steps", "preset", "probing_states", "data")
@@ -31,9 +30,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     parser.add_argument(
         "--seeds", metavar="N|A-B", help="a number of seeds, from 0 on, or a range such as 100-109"
     )
-    parser.add_argument(
-        "--steps", type=partial(parse_whole, "steps"), metavar="N", help="steps of every run"
-    )
+    add_whole(parser, "steps", "steps of every run")
     parser.add_argument("--preset", metavar="NAME", help="instead of the experiment's own")
     parser.add_argument(
         "--probing-states",
@@ -56,12 +53,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
         metavar="ADDRESS",
         help="of the cluster; without one, Ray finds or starts one",
     )
-    parser.add_argument(
-        "--jobs",
-        type=partial(parse_whole, "jobs"),
-        metavar="N",
-        help="runs at once (default: one per core)",
-    )
+    add_whole(parser, "jobs", "runs at once (default: one per core)")
     parser.add_argument("--out", metavar="DIR", help="where everything goes [experiments/NAME]")
     parser.add_argument(
         "--results", metavar="FILE", help="also write the table with every curve as one JSON file"

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from litmus.cli.command import Command
 from litmus.cli.results import offering_resume, print_result
-from litmus.options import OneLineParser, parse_whole
+from litmus.options import OneLineParser, add_whole
 from litmus.streams import stdout_for_results
 
 
 def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     parser.add_argument("path", metavar="RUN", help="run directory")
-    parser.add_argument(
-        "--steps",
-        type=partial(parse_whole, "steps"),
-        metavar="N",
-        help="make the run longer: train until N steps are done",
-    )
-    parser.add_argument(
-        "--workers",
-        type=partial(parse_whole, "workers"),
-        metavar="N",
-        help="worker processes from now on",
-    )
+    add_whole(parser, "steps", "make the run longer: train until N steps are done")
+    add_whole(parser, "workers", "worker processes from now on")
     parser.add_argument(
         "--collector",
         choices=("local", "ray"),

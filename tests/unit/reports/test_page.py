@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness import flip
 
 from litmus.errors import BadInput
 from litmus.reports import extra
@@ -149,9 +150,7 @@ def test_a_damaged_run_gives_a_page_that_says_so(
 
 def test_damaged_bytes_in_the_history_are_noticed(copy_of_cartpole: Path) -> None:
     rows = copy_of_cartpole / "history" / "rounds.bin"
-    data = bytearray(rows.read_bytes())
-    data[5] ^= 0xFF
-    rows.write_bytes(bytes(data))
+    rows.write_bytes(flip(rows.read_bytes(), 5))
     assert "is damaged" in build_report([copy_of_cartpole], quiet=True).to_html()
 
 

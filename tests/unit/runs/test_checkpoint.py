@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from harness import flip
 
 from litmus.errors import BadInput
 from litmus.runs import checkpoint as module
@@ -66,9 +67,7 @@ def test_every_flipped_bit_is_noticed(tmp_path: Path) -> None:
     for file in (path, path.with_suffix(".sha256")):
         whole = file.read_bytes()
         for position in range(0, len(whole), max(1, len(whole) // 50)):
-            broken = bytearray(whole)
-            broken[position] ^= 1 << (position % 8)
-            file.write_bytes(broken)
+            file.write_bytes(flip(whole, position))
             with pytest.raises(DamagedCheckpointError):
                 read_checkpoint(path)
         file.write_bytes(whole)

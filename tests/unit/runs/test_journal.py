@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness import flip
 
 from litmus.errors import BadInput
 from litmus.files import checksum_line
@@ -88,11 +89,10 @@ def test_what_comes_after_a_checkpoint_is_cut_and_written_again(tmp_path: Path) 
 def test_every_flipped_bit_of_the_policies_is_noticed(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    whole = (history.directory / "rounds.bin").read_bytes()
+    rows = history.directory / "rounds.bin"
+    whole = rows.read_bytes()
     for position in range(len(whole)):
-        broken = bytearray(whole)
-        broken[position] ^= 1 << (position % 8)
-        (history.directory / "rounds.bin").write_bytes(broken)
+        rows.write_bytes(flip(whole, position))
         with pytest.raises(BadInput, match=f"round {position // ROW_BYTES} .*damaged"):
             history.read()
 
@@ -100,9 +100,8 @@ def test_every_flipped_bit_of_the_policies_is_noticed(tmp_path: Path) -> None:
 def test_damage_after_the_rounds_that_count_does_no_harm(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    broken = bytearray((history.directory / "rounds.bin").read_bytes())
-    broken[-1] ^= 1
-    (history.directory / "rounds.bin").write_bytes(broken)
+    rows = history.directory / "rounds.bin"
+    rows.write_bytes(flip(rows.read_bytes(), -1))
     assert_rounds(history.read(2), 2)
 
 
