@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from litmus.cli.command import BAD_INPUT, DONE, FAILED, INTERRUPTED
 from litmus.cli.evaluate import EVALUATE
 from litmus.cli.experiment import EXPERIMENT
 from litmus.cli.listing import LIST
@@ -25,7 +26,6 @@ from litmus.errors import BadInput, RunFailed
 from litmus.options import OneLineParser
 
 COMMANDS = (TRAIN, RESUME, EVALUATE, EXPERIMENT, REPORT, WATCH, LIST)
-DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 MOST_TEXT = 1000
 
 DESCRIPTION = """\

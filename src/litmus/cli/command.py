@@ -9,6 +9,9 @@ from typing import Any
 
 from litmus.options import OneLineParser
 
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+"""Exit codes."""
+
 
 @dataclass(frozen=True)
 class Command:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 
-from litmus.cli.command import Command
+from litmus.cli.command import INTERRUPTED, Command
 from litmus.errors import BadInput, option
 from litmus.options import OneLineParser, parse_whole
 
@@ -41,8 +43,12 @@ def run(options: argparse.Namespace) -> None:
     print(f"watching at {server.address} (Ctrl-C ends)", flush=True)
     try:
         server.serve_forever()
-    finally:
+    except KeyboardInterrupt:
         server.close()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        # All is done. Native threads now and then abort an interpreter that takes itself apart.
+        os._exit(INTERRUPTED)
 
 
 WATCH = Command(

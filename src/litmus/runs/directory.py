@@ -170,6 +170,8 @@ def _is_vacant(run: RunDirectory) -> bool:
 
 def _is_own_or_none(path: Path) -> bool:
     """A configuration that someone else put there is not ours to write over."""
+    if not path.exists():  # first: another process may be about to write it
+        return True
     try:
         read_own_json(path)
     except BadInput:
