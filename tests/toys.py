@@ -19,6 +19,7 @@ import numpy as np
 from gymnasium import spaces
 
 from litmus.config import at_least
+from litmus.experiments.toys import ImageGrid
 from litmus.policies.actions import ActionHead
 from litmus.tasks.base import (
     AskablePopulation,
@@ -392,37 +393,6 @@ class DyingWalk(Walk):
         except FileExistsError:
             return
         os._exit(9)
-
-
-class ImageGrid(gymnasium.Env[Any, Any]):
-    """A square of 8 × 8 pixels: a bright one to steer into the corner below right, which is grey.
-
-    Each step pays by how much nearer it came, so the best return is the distance at the start,
-    8 on average; steering at random earns about 0.5.
-    """
-
-    observation_space = spaces.Box(0.0, 1.0, (8, 8), np.float32)
-    action_space = spaces.Discrete(4)
-    MOVES = ((-1, 0), (1, 0), (0, -1), (0, 1))  # up, down, left, right
-
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
-        super().reset(seed=seed)
-        self.place, self.taken = self.np_random.integers(0, 7, size=2), 0
-        return self.observe(), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        self.taken += 1
-        before = int(self.place.sum())
-        self.place = np.clip(self.place + self.MOVES[int(action)], 0, 7)
-        nearer = float(int(self.place.sum()) - before)
-        is_there = bool((self.place == 7).all())
-        return self.observe(), nearer, is_there, self.taken >= 20, {}
-
-    def observe(self) -> Any:
-        picture = np.zeros((8, 8), np.float32)
-        picture[7, 7] = 0.5
-        picture[tuple(self.place)] = 1.0
-        return picture
 
 
 class DictWalk(Walk):

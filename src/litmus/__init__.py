@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from litmus.errors import BadInput, RunFailed
     from litmus.evaluators.base import Evaluator, load_evaluator
+    from litmus.experiments.api import experiment
     from litmus.policies.policy import Policy
     from litmus.policies.population import FlatPopulation, MixedPopulation, Population
     from litmus.runs.run import Run
@@ -31,6 +32,7 @@ _HOMES = {
     "Run": "litmus.runs.run",
     "RunFailed": "litmus.errors",
     "evaluate": "litmus.training.measuring",
+    "experiment": "litmus.experiments.api",
     "load_evaluator": "litmus.evaluators.base",
     "resume": "litmus.training.api",
     "train": "litmus.training.api",
@@ -48,6 +50,7 @@ __all__ = [
     "Run",
     "RunFailed",
     "evaluate",
+    "experiment",
     "load_evaluator",
     "resume",
     "train",

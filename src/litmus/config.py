@@ -57,10 +57,13 @@ class TrainConfig:
     algorithm: str = field(metadata={"is_argument": True})
     """What learns: a name from `litmus list algorithms`, or package:Class."""
     task: str
-    """What to train on: a Gymnasium id such as Swimmer-v5 (see `litmus list tasks`), or package:Id
-    or package:Class for an environment or a task of your own."""
+    """What to train on: a Gymnasium id such as Swimmer-v5 or a set of images such as mnist (see
+    `litmus list tasks`), or package:Id or package:Class for one of your own."""
     env_kwargs: Values = field(default_factory=dict)
     """Options of the task itself, as a JSON object such as '{"continuous": true}'."""
+    data: str | None = None
+    """Folder with the files of a set of images (default: LITMUS_DATA, the user's cache, or a
+    download)."""
     max_episode_steps: int | None = between(1, 10**9, None)
     """End every episode after so many steps (default: only when the environment ends it)."""
     seed: int = between(0, 2**32 - 1, 0)
@@ -70,6 +73,11 @@ class TrainConfig:
     workers: int | None = between(0, MOST_WORKERS, None)
     """Worker processes that run episodes (default: one per core); with 0, episodes run in the
     training process. Never changes results."""
+    collector: Literal["local", "ray"] = "local"
+    """Where episodes run: in workers on this machine, or on the cores of a Ray cluster. Never
+    changes results."""
+    ray_address: str | None = None
+    """Of the Ray cluster, HOST:PORT (default: the one that RAY_ADDRESS names, or a new one)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the evaluator learns; auto: on a CUDA GPU if there is one."""
 
@@ -95,6 +103,9 @@ class TrainConfig:
     """Episodes per such measurement."""
     checkpoint_seconds: float = at_least(0, 30.0)
     """Least number of seconds between checkpoints; 0 writes one after every round."""
+    history_rounds: int = between(0, MOST_STEPS, 0)
+    """Rounds whose policies stay on disk: the newest, and at least those that the run needs to be
+    resumed. 0: all."""
     tensorboard: bool = False
     """Also write TensorBoard event files into the run directory."""
 
@@ -264,6 +275,9 @@ class PssvfConfig(TrainConfig):
     """Most episodes of such a round."""
     overlap: bool = True
     """Simulate the next round while learning from this one; its θ is then one round old."""
+    shared_start: bool = False
+    """Start all episodes of a round alike, from the same seed of the task: what they earn then
+    differs by their perturbations only."""
     noise: float = above(0, 0.05, 1e6)
     """Standard deviation σ of the noise that is added to the policy's parameters in each training
     episode."""
@@ -280,6 +294,9 @@ class PssvfConfig(TrainConfig):
     fall."""
     evaluator_lr: float = above(0, 5e-3, 1e30)
     """Adam's learning rate for the evaluator."""
+    evaluator_lr_decay: float = between(0, 1e12, 0.0)
+    """Rounds N after which the evaluator's learning rates have fallen: they are divided by
+    √(1 + round / N). 0: they do not fall."""
     policy_updates: int = between(0, MOST_UNITS, 5)
     """Policy updates in each turn of updates."""
     evaluator_updates: int = between(1, MOST_UNITS, 5)
@@ -288,6 +305,9 @@ class PssvfConfig(TrainConfig):
     """Turns of updates after each round. 0: as many as it had episodes."""
     batch_size: int = between(1, MOST_UNITS, 16)
     """Policies per batch when the evaluator learns."""
+    batches: Literal["mixed", "rounds"] = "mixed"
+    """What a batch is drawn from: the whole buffer, or one round at a time; then the evaluator
+    learns how the returns of a round differ, and little from what rounds earn as a whole."""
     buffer_size: int = between(1, 10**9, 10_000)
     """Measured policies kept for the evaluator to learn from."""
     recency: float = between(0, 1e6, 1.1)

@@ -89,9 +89,7 @@ def add_options(
         elif hint in PARSERS:
             common |= {"type": partial(PARSERS[hint], name), "metavar": METAVARS[hint]}
         else:
-            common["metavar"] = {"task": "ID", "architecture": "NAME", "evaluator": "NAME"}.get(
-                name, "TEXT"
-            )
+            common["metavar"] = NAMED.get(name, "TEXT")
         parser.add_argument(spell_option(name), **common)
 
 
@@ -150,6 +148,7 @@ def _parse_number(name: str, text: str) -> float:
 
 
 PARSERS: dict[type, Callable[[str, str], Any]] = {int: parse_whole, float: _parse_number}
+NAMED = {"task": "ID", "architecture": "NAME", "evaluator": "NAME", "ray_address": "ADDRESS"}
 METAVARS = {int: "N", float: "X", str: "TEXT"}
 
 

@@ -54,7 +54,10 @@ BESIDE: dict[str, dict[str, Any]] = {
 }
 """What else an option needs to make a difference."""
 
-SEEN_ELSEWHERE = {"workers", "device", "checkpoint_seconds", "tensorboard"}
+SEEN_ELSEWHERE = {
+    *("workers", "collector", "ray_address", "device", "checkpoint_seconds", "tensorboard"),
+    *("data", "history_rounds"),  # test_image_runs.py
+}
 """Options that must not change what is learned; each has its own test below."""
 
 OPTIONS = [

@@ -43,7 +43,8 @@ def loosen(hint: Any) -> Any:
     """What a caller may give where a configuration holds a value of this type."""
     plain = {int: Whole, tuple[int, ...]: Sequence[int], Values: Mapping[str, Any]}
     if type(None) in typing.get_args(hint):
-        return plain[typing.get_args(hint)[0]] | None
+        inner = typing.get_args(hint)[0]
+        return plain.get(inner, inner) | None
     return plain.get(hint, hint)
 
 

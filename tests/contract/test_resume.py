@@ -301,7 +301,7 @@ def test_a_resumed_run_shares_out_as_many_cores_as_it_began_with(
     stopped: Path, finished_run: Path, monkeypatch
 ) -> None:
     """The number of threads decides the last bits of a sum."""
-    monkeypatch.setattr("litmus.training.trainer.count_cores", lambda: 64)
+    monkeypatch.setattr("litmus.training.trainer.count_learning_cores", lambda: 64)
     chosen = []
     monkeypatch.setattr("torch.set_num_threads", chosen.append)
     litmus.resume(stopped, quiet=True)

@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from harness import DEADLINE, run_litmus, train_tiny, wait_until
 
+from litmus.analysis.comparison import Cell, Comparison
+from litmus.analysis.groups import Group
+from litmus.analysis.records import read_record
+from litmus.reports.comparison import ComparisonReport
 from litmus.reports.report import build_report
 
 WIDTHS = (390, 1280)
@@ -49,6 +53,26 @@ def test_the_page_opens_from_disk_without_errors_or_requests(
     assert outside == [report.as_uri()]
     wide = page.evaluate("document.documentElement.scrollWidth")
     assert wide <= width, "the page scrolls sideways"
+    page.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_of_an_experiment_does_as_well(
+    browser: Any, small_runs: list[Path], tmp_path: Path, width: int
+) -> None:
+    records = [read_record(path) for path in small_runs]
+    groups = [Group(r.name, "Hopper-v5", "pssvf", (r,)) for r in records]
+    cells = [Cell("Hopper-v5", g.label, 400, (0,), tuple(g.finals), (-9.0,)) for g in groups]
+    ComparisonReport("A test", Comparison(tuple(cells)), groups).write(tmp_path)
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_selector("#learning-Hopper-v5 svg path")
+    page.wait_for_selector("#profile svg path")
+    assert errors == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()
 
 

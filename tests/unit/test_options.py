@@ -23,7 +23,7 @@ def parse(*arguments: str) -> dict[str, object]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_of_a_configuration_can_be_typed(name: str) -> None:
     values = {"task": "Swimmer-v5", "workers": 2, "env_kwargs": {"reset_noise_scale": 0.2}}
-    values |= {"max_episode_steps": 90}
+    values |= {"max_episode_steps": 90, "ray_address": "127.0.0.1:6379", "data": "images"}
     values = read_config(name, values).to_dict()
     assert values.pop("algorithm") == name
     words = ["train", name, *to_arguments(values)]
@@ -36,6 +36,10 @@ def test_options_of_what_is_chosen_can_be_typed() -> None:
     assert typed["channels"] == 3
     with pytest.raises(BadInput, match="unknown option '--hidden'"):
         parse("--task", "Swimmer-v5", "--architecture", "toys:ConvArchitecture", "--hidden", "3")
+
+
+def test_options_of_what_a_preset_chooses_can_be_typed() -> None:
+    assert parse("--task", "mnist", "--preset", "quick", "--channels", "3")["channels"] == [3]
 
 
 def test_options_of_what_a_configuration_file_chooses_can_be_typed(tmp_path) -> None:
@@ -126,4 +130,5 @@ def test_a_suggestion_is_the_nearest_choice_or_a_short_list(
 def test_an_unrelated_word_is_not_taken_for_a_choice(word: str) -> None:
     names = list(gymnasium.registry) if not word.startswith("--") else OPTIONS
     offered = suggest(word, names)
-    assert offered in ("", "; did you mean '--batch-size'?"), offered
+    near = ("; did you mean '--batch-size'?", "; did you mean '--batches'?")
+    assert offered in ("", *near), offered

@@ -102,6 +102,10 @@ class Ars(SavesAttributes):
             raise RunFailed(f"learning diverged in round {measured.number}: θ is not finite")
         return {"return_spread": spread, "step_length": float(np.linalg.norm(step))}
 
+    @property
+    def oldest_round(self) -> int:
+        return self.rounds  # none is needed
+
 
 def _return(outcome: Any) -> float:
     return float(outcome.training_return)

@@ -74,7 +74,7 @@ class Algorithm(Protocol):
 
     def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
         """Go back to where `state_dict` was called; the evaluator is there already. `rounds` are
-        all those up to there."""
+        all those up to there, or those from `oldest_round` on."""
 
     def close(self) -> None:
         """Let go of whatever it holds."""
@@ -89,6 +89,15 @@ class GoesBack(Protocol):
         """Where it stands, as `state_dict` gives things; later changes leave it alone."""
 
     def go_back(self, center: Mapping[str, Any]) -> None: ...
+
+
+@runtime_checkable
+class ForgetsRounds(Protocol):
+    """What an algorithm may offer beside: not to need all rounds to go on."""
+
+    @property
+    def oldest_round(self) -> int:
+        """The oldest that `load_state_dict` must be given, as a number."""
 
 
 class AlgorithmFactory(Protocol):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from torch import Tensor
 from litmus.policies.rows import Rows
 
 BLOCK_BYTES = 64 * 2**20
+
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,42 @@ class Buffer:
         slots: NDArray[np.int64] = (self.stored - 1 - positions) % self.capacity
         return slots
 
+    def draw_rounds(
+        self, count: int, size: int, recency: Recency, generator: np.random.Generator
+    ) -> NDArray[np.int64]:  # [count, size]
+        """Draw rounds, each with the weight of its newest policy, and some policies of each: all
+        different where it has enough of them."""
+        members = self._split_by_round(self._newest_first)
+        firsts = np.cumsum([0, *map(len, members[:-1])])
+        cumulative = np.cumsum(self._weigh(recency)[firsts])
+        drawn = generator.random(count) * cumulative[-1]
+        places = np.minimum(np.searchsorted(cumulative, drawn, side="right"), len(members) - 1)
+        return np.stack(
+            [np.resize(generator.permutation(members[place]), size) for place in places]
+        )
+
     def describe_returns(self, recency: Recency) -> tuple[float, float]:
         """Mean and standard deviation of what `draw` draws from."""
         weights, returns = self._weigh(recency), self._returns[self._newest_first]
         mean = np.average(returns, weights=weights)
         return float(mean), float(np.sqrt(np.average(np.square(returns - mean), weights=weights)))
+
+    def describe_returns_in_rounds(self, recency: Recency) -> tuple[float, float]:
+        """The same mean, and the standard deviation of returns from the mean of their round."""
+        weights, returns = self._weigh(recency), self._returns[self._newest_first]
+        deviations = [one - one.mean() for one in self._split_by_round(returns)]
+        variance = np.average(np.square(np.concatenate(deviations)), weights=weights)
+        return float(np.average(returns, weights=weights)), float(np.sqrt(variance))
+
+    def _split_by_round(self, values: NDArray[T]) -> list[NDArray[T]]:
+        """Values of all policies, the newest first, as one array per round."""
+        rounds = self._rounds[self._newest_first]
+        return np.split(values, np.flatnonzero(np.diff(rounds)) + 1)
+
+    @property
+    def oldest_round(self) -> int | None:
+        """The number of the oldest round that is in it; None where nothing is."""
+        return int(self._rounds[self._newest_first[-1]]) if len(self) else None
 
     @property
     def _newest_first(self) -> NDArray[np.int64]:

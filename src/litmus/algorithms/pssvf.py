@@ -19,7 +19,7 @@ Faster forms of the updates are handed in.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -33,7 +33,7 @@ from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer, Recency
 from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
-from litmus.algorithms.saved import SavesAttributes, load, save
+from litmus.algorithms.saved import SavesAttributes, build, load, save
 from litmus.config import PssvfConfig
 from litmus.errors import BadInput, RunFailed, option
 from litmus.evaluators.base import Evaluator, design_evaluator
@@ -62,12 +62,15 @@ class Learner:
     evaluator_optimizer: Adam
     buffer: Buffer
     policy_updates: int
+    compares_rounds: bool = False
+    """Whether a batch is of one round, and V learns how its returns differ."""
 
     def fit(self, slots: Tensor) -> Tensor:
         """One step of V down its error on the policies in these slots [B]; the error, squared."""
         batch = self.buffer.select(slots)
         policies = FlatPopulation(self.architecture, batch.rows)
-        loss = self.evaluator.loss(policies, batch.returns, batch.weights)
+        compute = self.evaluator.loss_within_round if self.compares_rounds else self.evaluator.loss
+        loss = compute(policies, batch.returns, batch.weights)
         parameters = self._find_trainable()
         gradients = torch.autograd.grad(loss, parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
@@ -147,8 +150,8 @@ class Pssvf(SavesAttributes):
                 f"{option('standardize_returns')}: the evaluator {config.evaluator} has no "
                 "`rescale_output`"
             )
-        self.theta_optimizer = _make_adam([self.theta], config.policy_lr)
-        self.evaluator_optimizer = _make_adam(self.evaluator.parameters(), config.evaluator_lr)
+        self.theta_optimizer = _make_adam({config.policy_lr: [self.theta]})
+        self.evaluator_optimizer = _make_adam(_group_by_lr(self.evaluator, config))
         self.buffer = Buffer(config.buffer_size, architecture.num_params, self.device)
         learner = Learner(
             architecture,
@@ -158,6 +161,7 @@ class Pssvf(SavesAttributes):
             self.evaluator_optimizer,
             self.buffer,
             config.policy_updates,
+            config.batches == "rounds",
         )
         self.updates = accelerate(learner, config, resources)
         self.running_normalizer = RunningNormalizer.empty(int(np.prod(architecture.state_shape)))
@@ -202,8 +206,15 @@ class Pssvf(SavesAttributes):
         return self.running_normalizer.freeze()
 
     def _plan_round(self, number: int, first_episode: int, size: int) -> RoundPlan:
-        noise = self.config.noise
-        return RoundPlan(number, self.flat_params, self.normalizer, noise, first_episode, size)
+        return RoundPlan(
+            number,
+            self.flat_params,
+            self.normalizer,
+            self.config.noise,
+            first_episode,
+            size,
+            shared_start=self.config.shared_start,
+        )
 
     def _choose_size(self, episode_steps: float) -> int:
         """How many episodes the next round has, from how long those of the last one were."""
@@ -231,16 +242,24 @@ class Pssvf(SavesAttributes):
         config = self.config
         if not len(self.buffer):
             return {}
-        slots = self.buffer.draw(
+        in_rounds = config.batches == "rounds"
+        draw = self.buffer.draw_rounds if in_rounds else self.buffer.draw
+        slots = draw(
             turns * config.evaluator_updates,
             config.batch_size,
             self.recency,
             make_generator(config.seed, Stream.BATCHES, round_number),
         )
         if config.standardize_returns:
-            self.evaluator.set_return_statistics(*self.buffer.describe_returns(self.recency))
+            buffer = self.buffer
+            describe = buffer.describe_returns_in_rounds if in_rounds else buffer.describe_returns
+            self.evaluator.set_return_statistics(*describe(self.recency))
         if config.policy_step and config.policy_updates:
             self._set_policy_lr(round_number, turns)
+        if config.evaluator_lr_decay:
+            rates = _group_by_lr(self.evaluator, config)
+            falling = math.sqrt(1 + round_number / config.evaluator_lr_decay)
+            _set_lr(self.evaluator_optimizer, [lr / falling for lr in rates])
         self.updates.begin_round(steps)
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(turns, config.evaluator_updates, config.batch_size)
@@ -263,11 +282,7 @@ class Pssvf(SavesAttributes):
             length /= math.sqrt(1 + round_number / decay)
         updates = turns * config.policy_updates
         lr = length / (ADAM_SHARE * updates * math.sqrt(self.architecture.num_params))
-        for group in self.theta_optimizer.param_groups:
-            if isinstance(group["lr"], Tensor):  # part of a CUDA graph
-                group["lr"].fill_(lr)
-            else:
-                group["lr"] = lr
+        _set_lr(self.theta_optimizer, [lr])
 
     @property
     def center(self) -> Mapping[str, Any]:
@@ -287,19 +302,51 @@ class Pssvf(SavesAttributes):
         if not self.config.overlap:
             self.plan = self._plan_round(self.plan.number, self.plan.first_episode, self.plan.size)
 
+    @property
+    def oldest_round(self) -> int:
+        oldest = self.buffer.oldest_round
+        return 0 if oldest is None else oldest
+
+    def state_dict(self) -> Mapping[str, Any]:
+        return {**super().state_dict(), "stored": self.buffer.stored}
+
     def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
         super().load_state_dict(state, ())
         self._pending = None
         measured = [(past, *kept) for past in rounds for kept in past.kept]
-        overwritten = max(0, len(measured) - self.buffer.capacity)
-        self.buffer.skip(overwritten)
-        for start in range(overwritten, len(measured), RESTORED_AT_ONCE):
+        stored: int = build(int, state["stored"])
+        held = min(stored, self.buffer.capacity)
+        if held > len(measured):
+            raise ValueError(f"{held} measured policies were expected, not {len(measured)}")
+        self.buffer.skip(stored - held)
+        for start in range(len(measured) - held, len(measured), RESTORED_AT_ONCE):
             self._fill_buffer(measured[start : start + RESTORED_AT_ONCE])
 
 
-def _make_adam(parameters: Iterable[Tensor], lr: float) -> Adam:
-    parameters = list(parameters)
+def _group_by_lr(evaluator: Evaluator, config: PssvfConfig) -> dict[float, list[Tensor]]:
+    """Probing states may learn at a rate of their own."""
+    own = config.evaluator_options.get("probing_lr") or config.evaluator_lr
+    groups: dict[float, list[Tensor]] = {}
+    for parameter in evaluator.parameters():
+        lr = own if parameter is evaluator.probing_states else config.evaluator_lr
+        groups.setdefault(lr, []).append(parameter)
+    return groups
+
+
+def _set_lr(optimizer: Adam, rates: Sequence[float]) -> None:
+    """One learning rate for each group of parameters."""
+    for group, lr in zip(optimizer.param_groups, rates, strict=True):
+        if isinstance(group["lr"], Tensor):  # part of a CUDA graph
+            group["lr"].fill_(lr)
+        else:
+            group["lr"] = lr
+
+
+def _make_adam(by_lr: Mapping[float, list[Tensor]]) -> Adam:
     # Step count and learning rate live on the device, where a CUDA graph advances or reads them.
-    on_cuda = any(parameter.is_cuda for parameter in parameters)
-    rate = torch.tensor(lr, device="cuda") if on_cuda else lr
-    return Adam(parameters, lr=rate, fused=True, capturable=on_cuda)
+    on_cuda = any(parameter.is_cuda for group in by_lr.values() for parameter in group)
+    groups: list[dict[str, Any]] = [
+        {"params": group, "lr": torch.tensor(lr, device="cuda") if on_cuda else lr}
+        for lr, group in by_lr.items()
+    ]
+    return Adam(groups, fused=True, capturable=on_cuda)

@@ -25,6 +25,7 @@ class RoundPlan:
     first_episode: int
     size: int
     antithetic: bool = False
+    shared_start: bool = False
 
     @property
     def request(self) -> Request:
@@ -36,6 +37,7 @@ class RoundPlan:
             Stream.TRAINING,
             indices,
             self.antithetic,
+            self.first_episode if self.shared_start else None,
         )
 
     def record(self, episodes: Sequence[Episode]) -> Round:

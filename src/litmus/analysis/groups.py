@@ -20,7 +20,10 @@ from litmus.analysis.statistics import (
 )
 
 NOT_THE_CONFIGURATION = frozenset(
-    {"seed", "workers", "device", "checkpoint_seconds", "tensorboard"}
+    {
+        *("seed", "workers", "collector", "ray_address", "device"),
+        *("checkpoint_seconds", "tensorboard"),
+    }
 )
 """Options by which two runs of one configuration may differ: none of them is about the method."""
 

@@ -24,6 +24,8 @@ from litmus.runs.run import Run
 
 State = Literal["finished", "unfinished", "unreadable"]
 
+LAST_ROUNDS = 10
+
 
 @dataclass(frozen=True)
 class RunRecord:
@@ -76,7 +78,7 @@ class RunRecord:
     @property
     def steps_per_episode(self) -> float | None:
         """Of the last rounds: a policy that has learned to stay alive runs longer."""
-        last = self.rounds[-10:]
+        last = self.rounds[-LAST_ROUNDS:]
         if len(last) < 2:
             return self.steps / self.episodes if self.episodes else None
         episodes = int(last[-1]["episodes_done"]) - int(last[0]["episodes_done"])
@@ -146,6 +148,11 @@ class RunRecord:
         if curve.x.size or self.removes_bonus:
             return curve
         return read_curve(self.evaluations, "steps", "mean")
+
+    def without_rounds(self) -> RunRecord:
+        """The same run, less all but its last rounds: what many of can be held at once."""
+        dropped = {id(event) for event in self.rounds[:-LAST_ROUNDS]}
+        return replace(self, events=tuple(e for e in self.events if id(e) not in dropped))
 
     def evaluation_curve(self, over: Literal["steps", "wall_s"]) -> Curve:
         return read_curve(self.evaluations, over, "mean")

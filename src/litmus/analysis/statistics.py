@@ -1,4 +1,8 @@
-"""How sure we are: means with ranges or bootstrap intervals, rank correlation, common curves."""
+"""How sure we are: means with ranges or bootstrap intervals, rank correlation, common curves.
+
+Intervals are percentiles of resampled statistics. With few values they are too narrow: those of a
+mean of normal numbers hold the truth 84% of the time with 5 values, 90% with 10, 92% with 20.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +50,11 @@ def mean(values: ArrayLike) -> Floats:  # [..., N] -> [...]
     return np.asarray(np.mean(np.asarray(values, dtype=np.float64), axis=-1))
 
 
+def standard_deviation(values: Sequence[float]) -> float | None:
+    """Of the distribution that the values are drawn from; one value says nothing about it."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
+
+
 def stratified_bootstrap(
     strata: Sequence[ArrayLike],
     statistic: Statistic = interquartile_mean,
@@ -57,17 +66,13 @@ def stratified_bootstrap(
 
     The same input always gives the same interval: the generator is seeded here.
     """
-    groups = [np.asarray(stratum, dtype=np.float64).ravel() for stratum in strata]
-    groups = [group for group in groups if group.size]
-    if not groups:
-        raise ValueError("no values to estimate from")
+    groups = _read_strata(strata)
     generator = np.random.default_rng(seed)
     drawn = np.concatenate(
         [group[generator.integers(group.size, size=(resamples, group.size))] for group in groups],
         axis=1,
     )
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(statistic(drawn), [tail, 1 - tail])
+    low, high = _find_interval(statistic(drawn), confidence)
     return Estimate(float(statistic(np.concatenate(groups))), float(low), float(high))
 
 
@@ -78,9 +83,70 @@ def summarize(values: Sequence[float]) -> Estimate:
     return summarize_range(values)
 
 
+def summarize_mean(values: Sequence[float]) -> Estimate:
+    """The mean with its bootstrap interval, as the paper gives it; of fewer than five values, their
+    range."""
+    if len(values) >= FEWEST_FOR_INTERVAL:
+        return stratified_bootstrap([values], statistic=mean)
+    return summarize_range(values)
+
+
 def summarize_range(values: Sequence[float]) -> Estimate:
     """The mean, the lowest and the highest."""
     return Estimate(float(mean(values)), min(values), max(values), is_range=True)
+
+
+def probability_of_improvement(
+    first: Sequence[ArrayLike], second: Sequence[ArrayLike], seed: int = 0
+) -> Estimate:
+    """How likely a run of the first algorithm ends above one of the second, on a task of chance.
+
+    Each has one stratum of values per task, in the same order; a tie counts half.
+    """
+    generator = np.random.default_rng(seed)
+    values, resampled = [], []
+    for ours, theirs in zip(_read_strata(first), _read_strata(second), strict=True):
+        wins = (ours[:, None] > theirs) + 0.5 * (ours[:, None] == theirs)  # [N, M]
+        values.append(wins.mean())
+        our_shares = _draw_shares(generator, ours.size)  # [R, N]
+        their_shares = _draw_shares(generator, theirs.size)  # [R, M]
+        resampled.append(((our_shares @ wins) * their_shares).sum(axis=1))
+    low, high = _find_interval(np.mean(resampled, axis=0))
+    return Estimate(float(np.mean(values)), float(low), float(high))
+
+
+def performance_profile(strata: Sequence[ArrayLike], thresholds: ArrayLike, seed: int = 0) -> Band:
+    """Which share of runs scores above each threshold, every task counting alike."""
+    generator, grid = np.random.default_rng(seed), np.asarray(thresholds, dtype=np.float64)
+    shares, resampled = [], []
+    for scores in _read_strata(strata):
+        above = (scores[:, None] > grid).astype(np.float64)  # [N, G]
+        shares.append(above.mean(axis=0))
+        resampled.append(_draw_shares(generator, scores.size) @ above)  # [R, G]
+    low, high = _find_interval(np.mean(resampled, axis=0))
+    return Band(grid, np.mean(shares, axis=0), low, high)
+
+
+def _read_strata(strata: Sequence[ArrayLike]) -> list[Floats]:
+    groups = [np.asarray(stratum, dtype=np.float64).ravel() for stratum in strata]
+    groups = [group for group in groups if group.size]
+    if not groups:
+        raise ValueError("no values to estimate from")
+    return groups
+
+
+def _draw_shares(generator: np.random.Generator, size: int) -> Floats:  # [R, size]
+    """Resamples of `size` values, each as the share that every value has in it."""
+    chosen = generator.integers(size, size=(RESAMPLES, size))
+    places = chosen + size * np.arange(RESAMPLES)[:, None]
+    counts = np.bincount(places.ravel(), minlength=RESAMPLES * size)
+    return np.asarray(counts.reshape(RESAMPLES, size) / size)
+
+
+def _find_interval(resampled: Floats, confidence: float = CONFIDENCE) -> Floats:  # [R, …]
+    """What leaves out as many of the resampled statistics below as above.  [2, …]"""
+    tail = (1 - confidence) / 2
+    return np.asarray(np.quantile(resampled, [tail, 1 - tail], axis=0))
 
 
 def rank_correlation(first: ArrayLike, second: ArrayLike) -> float | None:
@@ -140,8 +206,6 @@ def average_curves(curves: Sequence[Curve], points: int = 300, seed: int = 0) ->
     values = np.stack([np.interp(grid, curve.x, curve.y) for curve in curves])  # [N, G]
     if len(curves) < FEWEST_FOR_INTERVAL:
         return Band(grid, values.mean(axis=0), values.min(axis=0), values.max(axis=0))
-    chosen = np.random.default_rng(seed).integers(len(curves), size=(RESAMPLES, len(curves)))
-    counts = (chosen[:, :, None] == np.arange(len(curves))).sum(axis=1) / len(curves)  # [R, N]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(counts @ values, [tail, 1 - tail], axis=0)
+    shares = _draw_shares(np.random.default_rng(seed), len(curves))
+    low, high = _find_interval(shares @ values)
     return Band(grid, values.mean(axis=0), low, high)

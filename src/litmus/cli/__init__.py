@@ -16,6 +16,7 @@ from typing import Any
 
 from litmus.cli.command import BAD_INPUT, DONE, FAILED, INTERRUPTED
 from litmus.cli.evaluate import EVALUATE
+from litmus.cli.experiment import EXPERIMENT
 from litmus.cli.listing import LIST
 from litmus.cli.report import REPORT
 from litmus.cli.resume import RESUME
@@ -24,7 +25,7 @@ from litmus.cli.watch import WATCH
 from litmus.errors import BadInput, RunFailed
 from litmus.options import OneLineParser
 
-COMMANDS = (TRAIN, RESUME, EVALUATE, REPORT, WATCH, LIST)
+COMMANDS = (TRAIN, RESUME, EVALUATE, EXPERIMENT, REPORT, WATCH, LIST)
 MOST_TEXT = 1000
 
 DESCRIPTION = """\

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from litmus.algorithms import ALGORITHMS, CHOICES
 from litmus.cli.command import Command
+from litmus.experiments import EXPERIMENTS
 from litmus.options import OneLineParser
 from litmus.presets import PRESETS, Preset
 from litmus.registry import Entry
@@ -23,10 +24,12 @@ def run(options: argparse.Namespace) -> None:
 
 def _list_tasks() -> list[str]:
     from litmus.tasks.gymnasium_registry import find_needed, list_environments
+    from litmus.tasks.known_images import IMAGE_SETS
 
-    names = list_environments()
-    width = max(map(len, names), default=0)
-    return [f"{name:<{width}}  {find_needed(name)}".rstrip() for name in names]
+    said = {name: find_needed(name) for name in list_environments()}
+    said |= {name: one.summary for name, one in IMAGE_SETS.items()}
+    width = max(map(len, said))
+    return [f"{name:<{width}}  {words}".rstrip() for name, words in said.items()]
 
 
 def _list_table(rows: Mapping[str, Preset | Entry]) -> list[str]:
@@ -40,6 +43,7 @@ LISTS: dict[str, Callable[[], list[str]]] = {
     "algorithms": lambda: _list_table(ALGORITHMS),
     "architectures": lambda: _list_table(CHOICES["architecture"]),
     "evaluators": lambda: _list_table(CHOICES["evaluator"]),
+    "experiments": lambda: _list_table(EXPERIMENTS),
 }
 
 LIST = Command("list", "show what there is to choose from", add_arguments, run)

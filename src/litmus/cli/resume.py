@@ -16,13 +16,26 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     parser.add_argument("path", metavar="RUN", help="run directory")
     add_whole(parser, "steps", "make the run longer: train until N steps are done")
     add_whole(parser, "workers", "worker processes from now on")
+    parser.add_argument(
+        "--collector",
+        choices=("local", "ray"),
+        metavar="local|ray",
+        help="where episodes run from now on",
+    )
+    parser.add_argument("--ray-address", metavar="ADDRESS", help="of the Ray cluster")
 
 
 def run(options: argparse.Namespace) -> None:
     from litmus.training.api import resume
 
     with offering_resume(Path(options.path)), stdout_for_results():
-        resumed = resume(options.path, steps=options.steps, workers=options.workers)
+        resumed = resume(
+            options.path,
+            steps=options.steps,
+            workers=options.workers,
+            collector=options.collector,
+            ray_address=options.ray_address,
+        )
     print_result(resumed)
 
 

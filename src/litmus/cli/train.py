@@ -13,6 +13,7 @@ from litmus.cli.results import offering_resume, print_result
 from litmus.errors import BadInput, spell_option
 from litmus.files import read_json
 from litmus.options import OneLineParser, add_options
+from litmus.presets import preset_values
 from litmus.streams import stdout_for_results
 
 
@@ -55,15 +56,15 @@ def _add_options(parser: OneLineParser, algorithm: str, words: Sequence[str]) ->
         action="store_true",
         help="go on with a run that is in the run directory already; if it is finished, do nothing",
     )
-    chosen = _find_choices(words)
+    chosen = _find_choices(algorithm, words)
     defaults = {**ALGORITHMS.find(algorithm).defaults, **chosen}
     add_options(parser, find_options(algorithm, chosen), defaults)
 
 
-def _find_choices(words: Sequence[str]) -> dict[str, Any]:
-    """What is chosen by name, on the command line or in a configuration file."""
+def _find_choices(algorithm: str, words: Sequence[str]) -> dict[str, Any]:
+    """What is chosen by name: on the command line, in a configuration file or by the preset."""
     names = OneLineParser(add_help=False, exit_on_error=False)
-    for choice in ("config", *CHOICES):
+    for choice in ("config", "preset", "task", *CHOICES):
         names.add_argument(spell_option(choice))
     try:
         given = vars(names.parse_known_args(words)[0])
@@ -71,7 +72,9 @@ def _find_choices(words: Sequence[str]) -> dict[str, Any]:
         raise BadInput(str(error)) from error
     path = given.pop("config")
     from_file = {} if path is None else read_json(Path(path))
-    chosen = {name: given[name] or from_file.get(name) for name in CHOICES}
+    task = given["task"] or from_file.get("task")
+    preset = preset_values(given["preset"] or "default", algorithm, str(task))
+    chosen = {name: given[name] or from_file.get(name, preset.get(name)) for name in CHOICES}
     return {name: value for name, value in chosen.items() if value is not None}
 
 

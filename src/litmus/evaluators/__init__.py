@@ -30,6 +30,8 @@ class FingerprintOptions(FlatOptions):
     coordinates."""
     probing_high: float = between(-1e6, 1e6, 1.0)
     """Upper end of that range."""
+    probing_lr: float = between(0, 1e30, 0.0)
+    """Adam's learning rate for the probing states; 0: as for the rest of the evaluator."""
     evaluator_unit_actions: bool = False
     """Show the evaluator actions with two bounds as -1 to 1, whatever the bounds are; others as
     they are."""

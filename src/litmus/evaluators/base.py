@@ -28,6 +28,9 @@ from litmus.policies.rows import Activation
 
 FORMAT = 2
 
+LEVEL_WEIGHT = 0.01
+"""Of the mean error of a round, beside the variance of its errors."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -87,6 +90,16 @@ class Evaluator(nn.Module):
         """
         error = self.output(population) - self.to_outputs(returns)
         return (weights * error.square()).sum()
+
+    def loss_within_round(self, population: Population, returns: Tensor, weights: Tensor) -> Tensor:
+        """The same for policies of one round, whose returns share what is particular to it.
+
+        It is the variance of the errors; their mean counts just enough to keep V at the level of
+        the returns.
+        """
+        error = self.output(population) - self.to_outputs(returns)
+        mean = (weights * error).sum()
+        return (weights * (error - mean).square()).sum() + LEVEL_WEIGHT * mean.square()
 
     def loss_in_returns(self, loss: Tensor) -> Tensor:
         """What `loss` gave, in the task's unit: that of a square."""

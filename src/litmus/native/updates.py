@@ -1,7 +1,7 @@
 """The update rules of `algorithms/pssvf.py` in one call of the compiled kernels each.
 
-For perceptrons, a fingerprint evaluator and a CPU. Parameters and the state of Adam stay in torch's
-tensors, where everything else finds them.
+For perceptrons, a fingerprint evaluator of one learning rate, a CPU, and batches from the whole
+buffer. Parameters and the state of Adam stay in torch's tensors, where everything else finds them.
 """
 
 from __future__ import annotations
@@ -168,6 +168,8 @@ def compile_updates(
         or evaluator.action_units not in (None, architecture.head.units.tolist())
         or not isinstance(storage, RowBlocks)
         or storage.dtype != torch.float32
+        or learner.compares_rounds
+        or len(learner.evaluator_optimizer.param_groups) > 1
         or any(p.dtype != torch.float32 or p.device.type != "cpu" for p in parameters)
     ):
         return None

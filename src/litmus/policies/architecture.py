@@ -60,7 +60,11 @@ ARCHITECTURES = Registry(
         "mlp": Entry(
             "litmus.policies.mlp:MlpArchitecture",
             "multi-layer perceptron; without hidden units, a linear policy",
-        )
+        ),
+        "cnn": Entry(
+            "litmus.policies.cnn:CnnArchitecture",
+            "convolutions and a linear layer, for states that are images",
+        ),
     },
     provided=("state_shape", "head"),
 )

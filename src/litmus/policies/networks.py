@@ -1,4 +1,4 @@
-"""The torch side of the shipped architectures: modules, and many MLPs evaluated at once."""
+"""The torch side of the shipped architectures: modules, and many of a kind evaluated at once."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from litmus.policies.actions import LOG_STD_RANGE, ActionHead
+from litmus.policies.cnn_population import evaluate_cnns
 from litmus.policies.mlp_population import evaluate_perceptrons
-from litmus.policies.rows import MlpShape, Rows
+from litmus.policies.rows import CnnShape, MlpShape, Rows, stack_rows
 
 
 class Squash(nn.Module):
@@ -66,11 +67,44 @@ class MlpNetwork(nn.Module):
         return squashed
 
 
+class CnnNetwork(nn.Module):
+    """From normalised images [N, *state] to action parameters [N, A]."""
+
+    def __init__(self, shape: CnnShape, head: ActionHead) -> None:
+        super().__init__()
+        self.image, self.scale = shape.image, shape.scale
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(i, o, shape.kernel_size) for i, o in shape.convolutions
+        )
+        with torch.no_grad():
+            for parameter in self.convolutions.parameters():
+                parameter.div_(self.scale)
+        self.last = nn.Linear(shape.features, shape.outputs)
+        self.squash = Squash(head)
+
+    def forward(self, states: Tensor) -> Tensor:
+        x = states.reshape(-1, *self.image)
+        for convolution in self.convolutions:
+            x = torch.relu(self.scale * convolution(x))
+        squashed: Tensor = self.squash(self.last(x.flatten(1)))
+        return squashed
+
+
 def mlp_population_actions(
     shape: MlpShape, head: ActionHead, rows: Rows, states: Tensor
 ) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
     """Evaluate B perceptrons on K states."""
     outputs = evaluate_perceptrons(shape, rows, states.flatten(1))
+    squashed: Tensor = squash_for(head, outputs.device)(outputs)
+    return squashed
+
+
+def cnn_population_actions(
+    shape: CnnShape, head: ActionHead, rows: Rows, states: Tensor
+) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
+    """Evaluate B convolutional networks on the same K images."""
+    images = states.reshape(-1, *shape.image)
+    outputs = evaluate_cnns(shape, stack_rows(rows), images)
     squashed: Tensor = squash_for(head, outputs.device)(outputs)
     return squashed
 

@@ -49,6 +49,15 @@ class FlatPopulation:
         return len(self.rows)
 
     @property
+    def device(self) -> torch.device:
+        return self.rows[0].device
+
+    def select(self, places: Sequence[int]) -> FlatPopulation:
+        """Some of them, in this order."""
+        rows = tuple(self.rows[place] for place in places)
+        return FlatPopulation(self.architecture, rows, self.normalizer)
+
+    @property
     def takes_raw(self) -> bool:
         return self.normalizer is not None
 

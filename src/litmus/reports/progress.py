@@ -45,8 +45,13 @@ class LiveProgress:
 
 
 class PlainProgress:
+    def __init__(self) -> None:
+        self._told = ""
+
     def tell(self, text: str, done: int, total: int) -> None:
-        print(f"report  {text}", file=sys.stderr, flush=True)
+        if text != self._told:
+            print(f"report  {text}", file=sys.stderr, flush=True)
+        self._told = text
 
     def close(self) -> None:
         pass

@@ -14,6 +14,7 @@ from litmus.files import refuse_other_than_file, write_bytes
 from litmus.reports.details import PARTS, DetailsInProgress, RunDetails
 from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.page import Content, write_page
+from litmus.reports.probing_images import write_probing_images
 from litmus.reports.progress import ReportProgress, make_progress
 from litmus.reports.sections import write_sections
 from litmus.reports.words import write_words
@@ -151,6 +152,8 @@ def choose_out(paths: Sequence[Path | str]) -> Path:
 def _write_pictures(details: Sequence[RunDetails], directory: Path) -> list[Path]:
     written = []
     for one in details:
+        if one.record.run is not None and one.probing is not None:
+            written += write_probing_images(one.record.run, directory / f"probing-{one.key}")
         ranking = one.probing.ranking if one.probing is not None else ()
         for k, rendered in zip(ranking, one.rendered, strict=False):
             for kind, roll in rendered.rolls.items():

@@ -33,6 +33,7 @@ from litmus.reports.html import (
     tag,
 )
 from litmus.reports.images import is_image, write_frames, write_use
+from litmus.reports.probing_images import write_evolution
 from litmus.reports.provenance import write_configuration, write_run_table
 from litmus.reports.words import say_verdict
 
@@ -122,6 +123,7 @@ def _add_gallery(sections: Sections, details: Sequence[RunDetails], several: boo
         body += _run_heading(one.record) if several else ""
         body += note([one.rendering_note]) if one.rendering_note else ""
         body += write_gallery(one, level=4 if several else 3)
+        body += write_evolution(one, level=4 if several else 3)
     animated = any(one.rendered for one in shown)
     if animated:
         button = tag("button", "Pause animations", type="button", class_="plain", data_play="")

@@ -26,13 +26,17 @@ def write_words(records: Sequence[RunRecord], details: Sequence[RunDetails]) -> 
     """The words that this page uses, each explained once; nothing where nothing can be shown."""
     if not any(record.run is not None for record in records):
         return ""
+    return write_glossary(_list_words(records, details))
+
+
+def write_glossary(words: Sequence[tuple[str, str]]) -> str:
+    """Words with their meanings, under one heading."""
     written = "".join(
-        tag("div", tag("dt", escape(word)) + tag("dd", escape(meaning)))
-        for word, meaning in _list_words(records, details)
+        tag("div", tag("dt", escape(word)) + tag("dd", escape(meaning))) for word, meaning in words
     )
     title = tag("h2", "How to read this page", id="words-title")
-    words = tag("dl", written)
-    return tag("section", title + words, class_="words", aria_labelledby="words-title")
+    listed = tag("dl", written)
+    return tag("section", title + listed, class_="words", aria_labelledby="words-title")
 
 
 def _list_words(

@@ -32,6 +32,8 @@ class Request:
     indices: Sequence[int]
     antithetic: bool = False
     """Whether two episodes share a perturbation, with opposite signs."""
+    start_index: int | None = None
+    """The episode whose start they all share; None: each has its own."""
 
 
 @dataclass(frozen=True)

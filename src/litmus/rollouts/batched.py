@@ -12,7 +12,8 @@ from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.episode import draw_episode
 from litmus.rollouts.failure import describe_failure, make_error, name_episode
-from litmus.tasks.base import Episode, MeasuresPopulations
+from litmus.seeding import Stream
+from litmus.tasks.base import Episode, HoldsOut, MeasuresPopulations
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,13 @@ class BatchedPending:
         population = FlatPopulation(
             setting.architecture, rows.to(self.collector.device), request.normalizer
         )
+        task = self.collector.task
+        measure = task.measure
+        if request.stream is not Stream.TRAINING and isinstance(task, HoldsOut):
+            measure = task.measure_held_out
         try:
             with torch.no_grad():
-                episodes = self.collector.task.measure(population, [one.seed for one in drawn])
+                episodes = measure(population, [one.seed for one in drawn])
         except (Exception, SystemExit) as error:
             first = name_episode(request.stream, request.indices[0])
             raise make_error(describe_failure(error, f"{first} and others")) from error

@@ -21,6 +21,8 @@ import numpy as np
 from litmus.tasks.base import Episode, Moments
 
 FREE, QUEUED, CLAIMED, DONE = range(4)
+OWN_START = -1
+"""In the place of the index of a start that is shared."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Board:
             "std": ((shape.slots, shape.state_size), np.float64),
             "noise": ((shape.slots,), np.float64),
             "antithetic": ((shape.slots,), np.int64),
+            "start": ((shape.slots,), np.int64),
             "stream": ((shape.slots,), np.int64),
             "state": ((shape.jobs,), np.int64),
             "worker": ((shape.jobs,), np.int64),
@@ -71,7 +74,7 @@ class Board:
             offset += -(-sizes[name] // 64) * 64
         self.params, self.mean, self.std = arrays["params"], arrays["mean"], arrays["std"]
         self.noise, self.stream = arrays["noise"], arrays["stream"]
-        self.antithetic = arrays["antithetic"]
+        self.antithetic, self.start = arrays["antithetic"], arrays["start"]
         self.state, self.worker, self.slot = arrays["state"], arrays["worker"], arrays["slot"]
         self.index, self.ticket = arrays["index"], arrays["ticket"]
         self.since = arrays["since"]

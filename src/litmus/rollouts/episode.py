@@ -34,7 +34,11 @@ def draw_episode(setting: Setting, request: Request, index: int) -> EpisodeDraw:
     if request.noise != 0:
         flat_params = perturb(flat_params, request.noise, setting.seed, index, request.antithetic)
     generator = make_generator(setting.seed, request.stream, index)
-    return EpisodeDraw(flat_params, int(generator.integers(2**31)), generator)
+    task_seed = int(generator.integers(2**31))
+    if request.start_index is not None:
+        shared = make_generator(setting.seed, request.stream, request.start_index)
+        task_seed = int(shared.integers(2**31))
+    return EpisodeDraw(flat_params, task_seed, generator)
 
 
 def run_request_episode(task: Task, setting: Setting, request: Request, index: int) -> Episode:

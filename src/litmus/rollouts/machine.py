@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from litmus.config import MOST_WORKERS
@@ -13,11 +14,30 @@ WORKER_BYTES = 40 * 2**20
 CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
+SINGLE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+    ),
+    "1",
+)
+"""Environment variables of a process that is to use one core."""
+
+
 def count_cores() -> int:
     """Cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def count_learning_cores() -> int:
+    """Cores that learning may use: OMP_NUM_THREADS allows fewer, as it does everywhere else."""
+    allowed = re.match(r"[1-9]\d*", os.environ.get("OMP_NUM_THREADS", ""))
+    return min(count_cores(), int(allowed[0])) if allowed else count_cores()
 
 
 def check_workers(workers: int | None) -> None:

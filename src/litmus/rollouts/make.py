@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import dataclass
 
 from litmus.rollouts.base import Collector, Setting
 from litmus.rollouts.failure import Tell
 from litmus.rollouts.machine import count_cores as count_cores
 from litmus.rollouts.pool import PoolCollector
 from litmus.rollouts.serial import SerialCollector
-from litmus.tasks.base import MeasuresPopulations
+from litmus.tasks.base import HoldsOut, MeasuresPopulations
 
 logger = logging.getLogger("litmus")
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A Ray cluster; without an address, the one that Ray finds or starts."""
+
+    address: str | None = None
 
 
 def make_collector(
@@ -21,13 +29,19 @@ def make_collector(
     capacity: int,
     device: str = "cpu",
     tell: Tell = logger.warning,
+    cluster: Cluster | None = None,
 ) -> Collector:
     """`workers`: processes, None is one per core; 0 runs the episodes in this process. `tell` is
-    told of episodes that do not end.
+    told of episodes that do not end. With a `cluster` they run there.
 
     A task that measures many policies at once does so in this process, on `device`.
     """
     task = setting.task.build()
+    if cluster is not None and not isinstance(task, HoldsOut):  # a cluster runs episodes alone
+        from litmus.rollouts.ray_collector import RayCollector
+
+        task.close()
+        return RayCollector(setting, cluster.address, tell)
     if isinstance(task, MeasuresPopulations):
         from litmus.rollouts.batched import BatchedCollector
 

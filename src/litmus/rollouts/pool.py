@@ -23,8 +23,9 @@ import numpy as np
 from litmus.errors import RunFailed
 from litmus.policies.architecture import architecture_to_json
 from litmus.rollouts.base import Request, Setting
-from litmus.rollouts.board import CLAIMED, DONE, FREE, QUEUED, Board, BoardShape
+from litmus.rollouts.board import CLAIMED, DONE, FREE, OWN_START, QUEUED, Board, BoardShape
 from litmus.rollouts.failure import Patience, Tell, make_error, name_episode
+from litmus.rollouts.machine import SINGLE_THREAD
 from litmus.rollouts.pipes import write_all
 from litmus.seeding import Stream
 from litmus.tasks.base import Episode
@@ -35,17 +36,6 @@ SLOTS = 4
 SECONDS_BETWEEN_LOOKS = 1.0
 DEATHS_ALLOWED = 3
 """How often each worker may die, with no round finished between, before giving up."""
-
-SINGLE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "VECLIB_MAXIMUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-    ),
-    "1",
-)
 
 
 @dataclass
@@ -105,6 +95,7 @@ class PoolCollector:
         board.std[slot] = request.normalizer.std
         board.noise[slot] = request.noise
         board.antithetic[slot] = request.antithetic
+        board.start[slot] = OWN_START if request.start_index is None else request.start_index
         board.stream[slot] = int(request.stream)
         jobs = [int(job) for job in free[: len(indices)]]
         with board.lock():
@@ -177,11 +168,11 @@ class PoolCollector:
         if self._deaths > DEATHS_ALLOWED * len(self.workers):
             raise RunFailed(
                 f"{self._deaths} rollout workers died without finishing a round "
-                f"(the last {_describe_end(code)})"
+                f"(the last {describe_end(code)})"
             )
         had = np.flatnonzero((self.board.state == CLAIMED) & (self.board.worker == number)).tolist()
         busy = f" in {', '.join(map(self._name_job, had))}" if had else ""
-        end = _describe_end(code)
+        end = describe_end(code)
         logger.warning("rollout worker %d died%s (%s); another one takes over", number, busy, end)
         self._selector.unregister(dead.done)
         os.close(dead.done)
@@ -235,7 +226,7 @@ class PoolCollector:
                 os.write(worker.wake, b"\n")
 
 
-def _describe_end(code: int) -> str:
+def describe_end(code: int) -> str:
     """Of a process; a negative code is the signal that ended it."""
     if code >= 0:
         return f"with exit status {code}"

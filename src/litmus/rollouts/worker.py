@@ -17,7 +17,7 @@ import time
 from litmus.policies.architecture import architecture_from_json
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
-from litmus.rollouts.board import Board, BoardShape
+from litmus.rollouts.board import OWN_START, Board, BoardShape
 from litmus.rollouts.episode import run_request_episode
 from litmus.rollouts.failure import describe_failure, name_episode
 from litmus.rollouts.pipes import read_line, write_all
@@ -94,6 +94,7 @@ def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, don
             Stream(int(board.stream[slot])),
             (),
             bool(board.antithetic[slot]),
+            None if board.start[slot] == OWN_START else int(board.start[slot]),
         )
         try:
             episode = run_request_episode(task, setting, request, index)

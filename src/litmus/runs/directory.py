@@ -11,6 +11,7 @@ import fcntl
 import logging
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -74,7 +75,7 @@ class RunDirectory:
 
     def make_folders(self) -> None:
         """The places that training writes to."""
-        with _as_bad_input(self.path):
+        with as_bad_input(self.path):
             self.checkpoints_path.mkdir(exist_ok=True)
             self.history_path.mkdir(exist_ok=True)
 
@@ -115,16 +116,16 @@ def create_run(path: Path, config: TrainConfig) -> Iterator[RunDirectory]:
     it. A run that fails before its first checkpoint leaves nothing behind.
     """
     run = RunDirectory(path)
-    with _as_bad_input(path):
+    with as_bad_input(path):
         _refuse_occupied(run)
         _check_free_space(path)
         is_new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
     with lock_run(run):
-        with _as_bad_input(path):
+        with as_bad_input(path):
             _refuse_occupied(run)  # again: now nobody else can be about to write
         try:
-            with _as_bad_input(path):
+            with as_bad_input(path):
                 _forget(run)
                 write_json(run.config_path, config.to_dict())
                 run.make_folders()
@@ -138,7 +139,7 @@ def create_run(path: Path, config: TrainConfig) -> Iterator[RunDirectory]:
 
 
 @contextlib.contextmanager
-def _as_bad_input(path: Path) -> Iterator[None]:
+def as_bad_input(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
@@ -204,6 +205,19 @@ def _check_free_space(path: Path) -> None:
     free = shutil.disk_usage(existing).free
     if free < SPARE_BYTES:
         raise BadInput(f"only {free / 2**20:.0f} MB are free at {path}; a run needs more than that")
+
+
+def wait_for_lock(run: RunDirectory, seconds: float) -> BinaryIO:
+    """The same, for processes that have been told to stop and take some seconds to."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return lock_run(run)
+        except BadInput as error:
+            is_held = isinstance(error.__cause__, BlockingIOError)
+            if not is_held or time.monotonic() >= deadline:
+                raise
+        time.sleep(0.1)
 
 
 def lock_run(run: RunDirectory) -> BinaryIO:

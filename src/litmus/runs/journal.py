@@ -1,184 +1,100 @@
 """Every policy that a run measured, in compact form: the checkpoint's buffer and a zoo at once.
 
-A round is one appended row of `rounds.bin` (θ as float32, then the normaliser's mean and std as
-float64) and one line of `rounds.jsonl` (first episode, noise, returns, steps, the row's CRC and
-the line's own).
 The perturbed policies are rebuilt from θ and their episode indices, so a round of sixteen
-256×256 policies takes 0.3 MB instead of 4.5.
+256×256 policies takes 0.3 MB instead of 4.5. Where only the newest rounds are to be kept, they lie
+in several pairs of files, and the oldest pair is removed as a whole.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import zlib
-from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
-from numpy.typing import NDArray
 
 from litmus.errors import BadInput
-from litmus.files import checksum_line, open_plain, parse_json, read_plain
-from litmus.policies.normalizer import Normalizer
-from litmus.rollouts.base import Outcome, Round
+from litmus.rollouts.base import Round
+from litmus.runs.journal_segment import Segment
 
 
 class Journal:
-    """Appends rounds and reads them back."""
+    """Appends rounds and reads them back. `rounds_per_file`: 0 puts all into one pair of files."""
 
-    def __init__(self, directory: Path, num_params: int, state_size: int) -> None:
-        self.rows_path = directory / "rounds.bin"
-        self.lines_path = directory / "rounds.jsonl"
-        self.num_params = num_params
-        self.state_size = state_size
-        self._rows: BinaryIO | None = None
-        self._lines: BinaryIO | None = None
-
-    @property
-    def row_bytes(self) -> int:
-        return 4 * self.num_params + 16 * self.state_size
+    def __init__(
+        self, directory: Path, num_params: int, state_size: int, rounds_per_file: int = 0
+    ) -> None:
+        self.directory, self.rounds_per_file = directory, rounds_per_file
+        self._sizes = (num_params, state_size)
+        self._last: Segment | None = None
+        """That rounds are appended to."""
 
     def append(self, round_: Round) -> None:
-        if self._rows is None or self._lines is None:
-            self.rows_path.parent.mkdir(exist_ok=True)
-            self._rows = open_plain(self.rows_path, "ab")
-            self._lines = open_plain(self.lines_path, "ab")
-        row = b"".join(
-            (
-                round_.flat_params.astype("<f4").tobytes(),
-                round_.normalizer.mean.astype("<f8").tobytes(),
-                round_.normalizer.std.astype("<f8").tobytes(),
-            )
-        )
-        line = {
-            "round": round_.number,
-            "first_episode": round_.first_episode,
-            "noise": round_.noise,
-            "antithetic": round_.antithetic,
-            "crc32": zlib.crc32(row),
-            "steps": [outcome.steps for outcome in round_.episodes],
-            "returns": [outcome.return_ for outcome in round_.episodes],
-            "training_returns": [outcome.training_return for outcome in round_.episodes],
-        }
-        line["line_crc32"] = checksum_line(line)
-        self._rows.write(row)
-        self._rows.flush()
-        self._lines.write((json.dumps(line, allow_nan=False) + "\n").encode())
-        self._lines.flush()
+        last = self._last or self._find_segments()[-1]
+        if self.rounds_per_file and round_.number - last.first >= self.rounds_per_file:
+            last.sync()
+            last.close()
+            last = self._open_segment(round_.number)
+        self._last = last
+        last.append(round_)
 
     def sync(self) -> None:
         """Bring what was appended to the disk, before a checkpoint counts on it."""
-        for file in (self._rows, self._lines):
-            if file is not None:
-                os.fsync(file.fileno())
+        if self._last is not None:
+            self._last.sync()
 
     def close(self) -> None:
-        for file in (self._rows, self._lines):
-            if file is not None:
-                file.close()
-        self._rows = self._lines = None
+        if self._last is not None:
+            self._last.close()
+        self._last = None
 
-    def read(self, count: int | None = None, least: int = 0) -> list[Round]:
-        """Read and verify the first `count` rounds (all whole ones, and `least`, if None)."""
-        rounds = list(self._read_verified(count))
-        least = least if count is None else count
-        if len(rounds) < least:
-            raise BadInput(
-                f"{self.rows_path.parent} holds {len(rounds)} of the {least} rounds it should hold"
-            )
+    def read(self, count: int | None = None, least: int = 0, first: int = 0) -> list[Round]:
+        """Read and verify the rounds from `first` to before `count`, all of them; without a
+        `count`, those that are whole and were not forgotten, which must reach to `least`."""
+        rounds: list[Round] = []
+        segments = self._find_segments()
+        first = first if count is not None else max(first, segments[0].first)
+        for segment, following in zip(segments, [*segments[1:], None], strict=True):
+            if following is not None and following.first <= first:
+                continue
+            end = count if following is None else following.first
+            end = end if count is None or end is None else min(end, count)
+            rounds += segment.read(None if end is None else max(0, end - segment.first))
+            if following is not None and (count is None or following.first <= count):
+                self._require(rounds, segment.first, following.first)
+        self._require(rounds, first, least if count is None else count)
         return rounds
+
+    def _require(self, rounds: list[Round], first: int, end: int) -> None:
+        """BadInput where the rounds from `first` to before `end` are not all there."""
+        numbers = {round_.number for round_ in rounds}
+        missing = sum(number not in numbers for number in range(first, end))
+        if missing:
+            raise BadInput(
+                f"{self.directory} holds {end - first - missing} of the {end - first} rounds it "
+                "should hold"
+            )
 
     def cut(self, count: int) -> None:
         """Forget everything after the first `count` rounds."""
         self.close()
-        lines = b"".join(line + b"\n" for line in self._read_lines()[:count])
-        for path, size in ((self.rows_path, count * self.row_bytes), (self.lines_path, len(lines))):
-            with open_plain(path, "ab") as file:
-                file.truncate(size)
+        for segment in self._find_segments():
+            if segment.first and segment.first >= count:
+                segment.remove()
+            else:
+                segment.cut(count - segment.first)
 
-    def _read_lines(self) -> list[bytes]:
-        try:
-            return read_plain(self.lines_path).split(b"\n")[:-1]
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise BadInput(f"{self.lines_path} cannot be read: {error.strerror}") from error
+    def forget(self, before: int) -> None:
+        """Remove the files that hold only rounds before the one with this number."""
+        segments = self._find_segments()
+        for segment, following in pairwise(segments):
+            if following.first <= before:
+                segment.remove()
 
-    def _map_rows(self, most: int) -> NDArray[np.uint8]:  # [rounds, bytes]
-        try:
-            with open_plain(self.rows_path, "rb") as file:
-                whole = min(most, os.fstat(file.fileno()).st_size // self.row_bytes)
-                if whole:
-                    return np.memmap(file, np.uint8, "r", shape=(whole, self.row_bytes))
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise BadInput(f"{self.rows_path} cannot be read: {error.strerror}") from error
-        return np.empty((0, self.row_bytes), np.uint8)
+    def _open_segment(self, first: int) -> Segment:
+        return Segment(self.directory, first, *self._sizes)
 
-    def _read_verified(self, count: int | None) -> Iterator[Round]:
-        lines = self._read_lines()[:count]
-        rows = self._map_rows(len(lines))
-        for number in range(len(rows)):
-            line = _parse_line(lines[number])
-            if (
-                line is None
-                or line["round"] != number
-                or line.get("crc32") != zlib.crc32(rows[number])
-            ):
-                raise BadInput(f"round {number} in {self.rows_path.parent} is damaged")
-            yield self._unpack(rows[number], line)
-
-    def _unpack(self, row: NDArray[np.uint8], line: dict[str, Any]) -> Round:
-        params_end, mean_end = 4 * self.num_params, 4 * self.num_params + 8 * self.state_size
-        return Round(
-            line["round"],
-            row[:params_end].view("<f4"),
-            Normalizer(
-                row[params_end:mean_end].copy().view("<f8"), row[mean_end:].copy().view("<f8")
-            ),
-            line["noise"],
-            line["first_episode"],
-            [
-                Outcome(*values)
-                for values in zip(
-                    line["returns"], line["training_returns"], line["steps"], strict=True
-                )
-            ],
-            line["antithetic"],
-        )
-
-
-def _parse_line(line: bytes) -> dict[str, Any] | None:
-    """None for a line that is not as it was written, or that nobody would write."""
-    try:
-        parsed = parse_json(line)
-    except ValueError:
-        return None
-    if not isinstance(parsed, dict) or parsed.pop("line_crc32", None) != checksum_line(parsed):
-        return None
-    return parsed if _is_round(parsed) else None
-
-
-def _is_round(line: dict[str, Any]) -> bool:
-    lists: list[Any] = [line.get(name) for name in ("steps", "returns", "training_returns")]
-    if not all(isinstance(one, list) for one in lists):
-        return False
-    steps, returns, training_returns = lists
-    return (
-        len(steps) == len(returns) == len(training_returns)
-        and all(map(_is_count, (line.get("round"), line.get("first_episode"), *steps)))
-        and all(one is None or _is_number(one) for one in (*returns, *training_returns))
-        and _is_number(line.get("noise"))
-        and isinstance(line.get("antithetic"), bool)
-    )
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**48
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e308
+    def _find_segments(self) -> list[Segment]:
+        """In order; the first of all where there is none."""
+        numbers = {path.stem[len("rounds-") :] for path in self.directory.glob("rounds-*.bin")}
+        later = sorted(int(number) for number in numbers if number.isdecimal())
+        start = self._open_segment(0)
+        has_start = start.rows_path.exists() or start.lines_path.exists()
+        return [*([start] if has_start or not later else []), *map(self._open_segment, later)]

@@ -20,6 +20,7 @@ from litmus.files import checksum_line, open_plain, parse_json, read_plain
 Event = dict[str, Any]
 
 NUMBER, CHECKSUM = "line", "crc32"
+TAIL_BYTES = 16_384
 MOST_NAMED = 3
 """Damaged lines that are named; of more, the number is told."""
 
@@ -96,6 +97,18 @@ class _Line(NamedTuple):
 def read_metrics(path: Path) -> list[Event]:
     """All whole lines, in the order in which they were written."""
     return check_metrics(path).events
+
+
+def read_last_events(path: Path) -> list[Event]:
+    """The whole lines at the end of the file: a quick look at a run that may be long."""
+    try:
+        with open_plain(path, "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - TAIL_BYTES))
+            data = file.read()
+    except OSError:
+        return []
+    return [numbered[1] for line in data.split(b"\n") if (numbered := _parse(line)) is not None]
 
 
 def check_metrics(path: Path) -> Metrics:

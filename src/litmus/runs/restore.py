@@ -35,9 +35,11 @@ class Restored:
     rounds: list[Round]
 
 
-def open_journal(run: RunDirectory, architecture: Architecture) -> Journal:
+def open_journal(
+    run: RunDirectory, architecture: Architecture, rounds_per_file: int = 0
+) -> Journal:
     size = Normalizer.identity(architecture.state_shape).mean.size
-    return Journal(run.history_path, architecture.num_params, size)
+    return Journal(run.history_path, architecture.num_params, size, rounds_per_file)
 
 
 def restore(run: RunDirectory) -> Restored | None:
@@ -54,7 +56,7 @@ def restore(run: RunDirectory) -> Restored | None:
             continue
         journal = open_journal(run, state.policy.build_architecture())
         try:
-            rounds = journal.read(state.counters.rounds)
+            rounds = journal.read(state.counters.rounds, first=state.counters.first_round)
         except BadInput as error:
             _warn(found.path, str(error))
             problem = str(error)
@@ -118,8 +120,8 @@ def _read_state(found: Checkpoint | tuple[Path, str]) -> RunState | None:
 
 def _has_rounds(run: RunDirectory) -> bool:
     """Whether any round was ever measured: that is never thrown away."""
-    lines = run.history_path / "rounds.jsonl"
-    return lines.exists() and (not lines.is_file() or lines.stat().st_size > 0)
+    found = run.history_path.glob("rounds*.jsonl")
+    return any(not lines.is_file() or lines.stat().st_size > 0 for lines in found)
 
 
 def _forget_beginning(run: RunDirectory) -> None:

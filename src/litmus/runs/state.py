@@ -32,6 +32,8 @@ class Counters:
     iterations: int = 0
     rounds: int = 0
     """In the journal; none, where the algorithm keeps none."""
+    first_round: int = 0
+    """The oldest of them that going on needs."""
     dropped: int = 0
     evaluations: int = 0
     evaluated_at: int = -1

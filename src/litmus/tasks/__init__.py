@@ -20,18 +20,31 @@ def make_task_spec(
     survival_bonus: SurvivalBonus = "auto",
     env_kwargs: Mapping[str, Any] | None = None,
     max_episode_steps: int | None = None,
+    data: str | None = None,
 ) -> TaskSpec:
     """Return how to build the task called `name`; raise BadInput where there is no such task.
 
-    A name is a Gymnasium id, `module:Id` for an id that a module registers, or
-    `module:Class` for an environment or a task of the user's own. `env_kwargs` are its options.
+    A name is a Gymnasium id, `module:Id` for an id that a module registers, `module:Class` for an
+    environment or a task of the user's own, or a set of images, whose files may be in `data`.
+    `env_kwargs` are its options.
     """
     from litmus.tasks.base import TaskSpec
     from litmus.tasks.gymnasium_registry import describe_environment
+    from litmus.tasks.known_images import IMAGE_SETS
     from litmus.tasks.names import find_body
     from litmus.tasks.own import is_own, why_own_only_here
 
     options = _check_options(env_kwargs)
+    if name in IMAGE_SETS:
+        if survival_bonus == "remove" or max_episode_steps is not None:
+            raise BadInput(
+                f"task '{name}' has episodes of one step: it has no survival bonus to remove, and "
+                f"no {option('max_episode_steps')}"
+            )
+        arguments = {**options, "name": name, "data": data}
+        return TaskSpec("litmus.tasks.classification:make_image_task", arguments)
+    if data is not None:
+        raise BadInput(f"task '{name}' reads no files: {option('data')} is for sets of images")
     body = find_body(name)
     removed = survival_bonus == "remove" or (
         survival_bonus == "auto" and body is not None and bool(body.survival_bonus_removed)
@@ -50,7 +63,11 @@ def make_task_spec(
 def find_task(config: TrainConfig) -> TaskSpec:
     """The task of a run, with its options."""
     return make_task_spec(
-        config.task, config.survival_bonus, config.env_kwargs, config.max_episode_steps
+        config.task,
+        config.survival_bonus,
+        config.env_kwargs,
+        config.max_episode_steps,
+        config.data,
     )
 
 

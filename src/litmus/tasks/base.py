@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from litmus.registry import import_named
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 FloatArray = NDArray[np.floating[Any]]
@@ -154,8 +155,15 @@ class StepsThrough(Protocol):
 class AskablePopulation(Protocol):
     """Many policies that can be asked together, as a task sees them."""
 
+    @property
+    def device(self) -> torch.device:
+        """Where they are, and where the states must be."""
+
     def __len__(self) -> int:
         """B, the number of policies."""
+
+    def select(self, places: Sequence[int]) -> AskablePopulation:
+        """Some of them."""
 
     def actions(self, states: Tensor) -> Tensor:  # [K, *state] -> [B, K, A]
         """Action parameters of each policy in each of K raw states."""
@@ -174,6 +182,17 @@ class MeasuresPopulations(Protocol):
         Each is the episode that `run_episode` gives for that policy and seed, up to rounding: a
         collector may use either.
         """
+
+
+@runtime_checkable
+class HoldsOut(Protocol):
+    """What such a task may offer beside: something that no policy is trained on. Unperturbed
+    policies are measured there, when a run evaluates or chooses. Optional."""
+
+    def measure_held_out(
+        self, population: AskablePopulation, seeds: Sequence[int]
+    ) -> list[Episode]:
+        """As `measure`."""
 
 
 @dataclass(frozen=True)

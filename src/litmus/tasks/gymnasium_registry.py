@@ -20,6 +20,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator, registry
 
 from litmus.errors import BadInput, one_line, suggest
 from litmus.registry import import_module_of
+from litmus.tasks.known_images import IMAGE_SETS
 from litmus.tasks.registrations import OnlyHere, describe_registration, register_again
 
 logger = logging.getLogger("litmus")
@@ -38,7 +39,7 @@ def describe_environment(environment_id: str) -> EnvironmentDescription:
     module, short_id = import_module_of(environment_id, "task")
     spec = registry.get(short_id)
     if spec is None:
-        names = [*registry, *list_candidates(module)] if module else registry
+        names = [*registry, *(list_candidates(module) if module else IMAGE_SETS)]
         raise BadInput(f"unknown task '{environment_id}'{suggest(short_id, names)}")
     try:
         return EnvironmentDescription(describe_registration(spec))

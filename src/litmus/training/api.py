@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from litmus.algorithms import find_options, read_config
-from litmus.config import TrainConfig, check_whole
+from litmus.config import TrainConfig, check_type, check_whole
 from litmus.errors import BadInput, one_line, option
 from litmus.files import CHECKSUM, describe_os_error, read_json, write_json
 from litmus.presets import preset_values
@@ -22,6 +23,9 @@ from litmus.training.keywords import (
     VanillaKeywords,
     show_keywords,
 )
+
+CHANGE_NO_RESULT = ("workers", "collector", "ray_address")
+"""Options that a run may go on with others of."""
 
 
 def make_config(
@@ -139,7 +143,7 @@ def train(
     from litmus.training.tensorboard import check_tensorboard
 
     check_tensorboard(settings)
-    _check_setup(settings)
+    check_setup(settings)
     interrupt = InterruptFlag(f"; go on with: litmus resume {path}")
     with interrupt.catching(), create_run(path, settings) as run:
         return _work(Run(run.path), None, callback, quiet, interrupt)
@@ -150,9 +154,24 @@ show_keywords(train, {name: one.default for name, one in find_options("pssvf", {
 
 def _go_on(run: Run, settings: TrainConfig, callback: Callback | None, quiet: bool) -> Run:
     """Resume a run that this very call has begun before; one that is finished is the result."""
+    refuse_other_config(run, settings)
+    if run.status == "finished":
+        return run
+    return resume(
+        run.path,
+        workers=settings.workers,
+        collector=settings.collector,
+        ray_address=settings.ray_address,
+        callback=callback,
+        quiet=quiet,
+    )
+
+
+def refuse_other_config(run: Run, settings: TrainConfig) -> None:
+    """BadInput where a run was begun with other options than these."""
     there, here = run.config.to_dict(), settings.to_dict()
     names = [name for name in (*here, *there) if there.get(name) != here.get(name)]
-    different = [name for name in dict.fromkeys(names) if name != "workers"]  # changes no result
+    different = [name for name in dict.fromkeys(names) if name not in CHANGE_NO_RESULT]
     if different:
         shown = [
             f"{option(name)} is {there.get(name)!r} there and {here.get(name)!r} here"
@@ -163,9 +182,6 @@ def _go_on(run: Run, settings: TrainConfig, callback: Callback | None, quiet: bo
             f"{run.path} holds a run with another configuration: {', '.join(shown)}{more}; "
             f"choose another {option('out')}"
         )
-    if run.status == "finished":
-        return run
-    return resume(run.path, workers=settings.workers, callback=callback, quiet=quiet)
 
 
 def resume(
@@ -173,6 +189,8 @@ def resume(
     *,
     steps: float | None = None,
     workers: float | None = None,
+    collector: Literal["local", "ray"] | None = None,
+    ray_address: str | None = None,
     callback: Callback | None = None,
     quiet: bool = False,
 ) -> Run:
@@ -182,8 +200,9 @@ def resume(
     interrupt = InterruptFlag(f"; go on with: litmus resume {path}")
     with interrupt.catching(), lock_run(Run(path)):
         run = Run(path)
-        config = _change_config(run, steps, workers)
-        _check_setup(config)
+        changes = {"workers": workers, "collector": collector, "ray_address": ray_address}
+        config = _change_config(run, steps, changes)
+        check_setup(config)
         restored = restore(run)
         run.make_folders()
         if config != run.config:
@@ -191,9 +210,9 @@ def resume(
         return _work(Run(path), restored, callback, quiet, interrupt)
 
 
-def _change_config(run: Run, steps: float | None, workers: float | None) -> TrainConfig:
-    """The configuration that a run goes on with."""
-    changes: dict[str, Any] = {}
+def _change_config(run: Run, steps: float | None, given: Mapping[str, Any]) -> TrainConfig:
+    """The configuration that a run goes on with; what is None stays."""
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if steps is not None:
         changes["steps"] = check_whole("steps", steps, 1)
         if steps < run.config.steps:
@@ -202,20 +221,30 @@ def _change_config(run: Run, steps: float | None, workers: float | None) -> Trai
             )
     elif run.status == "finished":
         raise BadInput(f"{run.path} is finished; with more {option('steps')} it goes on")
-    if workers is not None:
-        changes["workers"] = check_whole("workers", workers, 0)
+    if "workers" in changes:
+        changes["workers"] = check_whole("workers", changes["workers"], 0)
+    if "collector" in changes:
+        check_type("collector", changes["collector"], Literal["local", "ray"])
+    if changes.get("collector") == "local":
+        changes["ray_address"] = None
     return dataclasses.replace(run.config, **changes)
 
 
-def _check_setup(config: TrainConfig) -> None:
-    """BadInput for a device that is not there, a task or policy that cannot be, or a size that
-    nothing here can hold."""
+def check_setup(config: TrainConfig) -> float:
+    """The bytes that a run takes; BadInput for a device that is not there, a task or policy that
+    cannot be, or a size that nothing here can hold."""
     from litmus.training.memory import check_memory
     from litmus.training.setup import choose_device, design_policy
 
     device = choose_device(config.device)
+    if config.collector == "ray":
+        from litmus.rollouts.cluster import check_address
+
+        check_address(config.ray_address)
+    elif config.ray_address is not None:
+        raise BadInput(f"{option('ray_address')} is for {option('collector', 'ray')}")
     try:
-        check_memory(config, design_policy(config, find_task(config)), device)
+        return check_memory(config, design_policy(config, find_task(config)), device)
     except MemoryError as error:
         raise BadInput(f"the run does not fit into memory: {one_line(error)}") from error
 

@@ -78,7 +78,7 @@ class PlainDisplay:
         shown = "…" if return_ is None else f"{return_:.1f}"
         self.note(
             f"{self._title}  {_count(steps, self._total)} steps  return {shown}  "
-            f"{rate:,.0f} steps/s  {_duration(left)} left"
+            f"{rate:,.0f} steps/s  {show_duration(left)} left"
         )
 
     def note(self, text: str) -> None:
@@ -105,7 +105,7 @@ def _count(steps: int, total: int) -> str:
     return f"{min(steps, total):,}/{total:,}"
 
 
-def _duration(seconds: float) -> str:
+def show_duration(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(int(minutes), 60)
     return f"{hours}:{minutes:02d}:{int(seconds):02d}" if hours else f"{minutes}:{int(seconds):02d}"

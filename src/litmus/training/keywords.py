@@ -19,10 +19,13 @@ class SharedKeywords(TypedDict, total=False):
 
     task: str
     env_kwargs: Mapping[str, Any]
+    data: str | None
     max_episode_steps: Whole | None
     seed: Whole
     steps: Whole
     workers: Whole | None
+    collector: Literal["local", "ray"]
+    ray_address: str | None
     device: Literal["auto", "cpu", "cuda"]
     architecture: str
     hidden: Sequence[int]
@@ -35,6 +38,7 @@ class SharedKeywords(TypedDict, total=False):
     selection_share: float
     selection_episodes: Whole
     checkpoint_seconds: float
+    history_rounds: Whole
     tensorboard: bool
 
 
@@ -45,6 +49,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     round_steps: Whole
     max_round_size: Whole
     overlap: bool
+    shared_start: bool
     noise: float
     evaluator: str
     evaluator_hidden: Sequence[int]
@@ -53,10 +58,12 @@ class VanillaKeywords(SharedKeywords, total=False):
     policy_step: float
     policy_step_decay: float
     evaluator_lr: float
+    evaluator_lr_decay: float
     policy_updates: Whole
     evaluator_updates: Whole
     round_turns: Whole
     batch_size: Whole
+    batches: Literal["mixed", "rounds"]
     buffer_size: Whole
     recency: float
     recency_unit: Literal["episode", "round"]
@@ -69,6 +76,7 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_states: Whole
     probing_low: float
     probing_high: float
+    probing_lr: float
     evaluator_unit_actions: bool
 
 

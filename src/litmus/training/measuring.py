@@ -95,7 +95,9 @@ def find_subject(
     own_kwargs = run.config.env_kwargs if run is not None and task is None else {}
     name = task if task is not None else run.config.task if run is not None else ""
     limit = run.config.max_episode_steps if run is not None else None
-    spec = make_task_spec(name, bonus, own_kwargs if env_kwargs is None else env_kwargs, limit)
+    data = run.config.data if run is not None and task is None else None
+    options = own_kwargs if env_kwargs is None else env_kwargs
+    spec = make_task_spec(name, bonus, options, limit, data)
     subject = Subject(run.policy if run is not None else _as_policy(policy), spec, name, run)
     if run is None or task is not None or env_kwargs is not None:
         _check_fit(subject)

@@ -41,8 +41,8 @@ class Need:
         return max(self.parts, key=lambda name: self.parts[name])
 
 
-def check_memory(config: TrainConfig, architecture: Architecture, device: torch.device) -> None:
-    """BadInput for a run that this machine cannot hold."""
+def check_memory(config: TrainConfig, architecture: Architecture, device: torch.device) -> float:
+    """The bytes that a run takes; BadInput for one that this machine cannot hold."""
     need, have = estimate(config, architecture), find_memory()
     if device.type == "cuda":
         have += torch.cuda.get_device_properties(device).total_memory
@@ -51,6 +51,7 @@ def check_memory(config: TrainConfig, architecture: Architecture, device: torch.
             f"the run does not fit into memory: it needs about {_show(need.total)}, most of it for "
             f"{need.largest}, and this machine has {_show(have)}"
         )
+    return need.total
 
 
 def estimate(config: TrainConfig, architecture: Architecture) -> Need:

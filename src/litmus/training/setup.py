@@ -39,10 +39,13 @@ def choose_device(name: str) -> torch.device:
 
 @contextlib.contextmanager
 def torch_threads(device: torch.device, cores: int) -> Iterator[None]:
-    """The learner shares the cores with the workers; beside a GPU one thread is enough."""
-    threads = torch.get_num_threads()
+    """The learner shares the cores with the workers; beside a GPU one thread is enough. There,
+    convolutions of the same shapes come again and again: the fastest way is worth finding."""
+    threads, benchmark = torch.get_num_threads(), torch.backends.cudnn.benchmark
     torch.set_num_threads(cores if device.type == "cpu" else 1)
+    torch.backends.cudnn.benchmark = benchmark or device.type == "cuda"
     try:
         yield
     finally:
         torch.set_num_threads(threads)
+        torch.backends.cudnn.benchmark = benchmark

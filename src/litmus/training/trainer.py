@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from litmus.algorithms import ALGORITHMS
-from litmus.algorithms.base import Algorithm, Progress, Resources
+from litmus.algorithms.base import Algorithm, ForgetsRounds, Progress, Resources
 from litmus.errors import BadInput, RunFailed, command, one_line
 from litmus.files import describe_os_error, open_plain
 from litmus.rollouts.base import Round, Setting
-from litmus.rollouts.make import count_cores, make_collector
+from litmus.rollouts.machine import count_learning_cores
+from litmus.rollouts.make import Cluster, make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
 from litmus.runs.metrics import MetricsFile
 from litmus.runs.provenance import describe_process, find_kernels
@@ -55,7 +56,7 @@ class Trainer:
         self._interrupt = interrupt or InterruptFlag()
         self.teller = Teller(callback, run.path)
         config, spec = self.config, find_task(self.config)
-        self.counters, self.cores = Counters(), count_cores()
+        self.counters, self.cores = Counters(), count_learning_cores()
         self.architecture = design_policy(config, spec)
         if restored is not None:
             self.counters, self.cores = restored.state.counters, restored.state.cores
@@ -74,6 +75,7 @@ class Trainer:
             + count_at_once(config),
             device=self.device.type,
             tell=display.note,
+            cluster=Cluster(config.ray_address) if config.collector == "ray" else None,
         )
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self.collector.close)
@@ -94,7 +96,7 @@ class Trainer:
     def _prepare(self, restored: Restored | None) -> None:
         """Everything that stands on an algorithm."""
         run = self.run
-        self.journal = open_journal(run, self.architecture)
+        self.journal = open_journal(run, self.architecture, self.config.history_rounds)
         self.selection = Selection(self.config, self.collector, self.algorithm)
         self.evaluations = Evaluations(self.config, self.collector, self.algorithm, self.counters)
         if restored is not None:
@@ -354,6 +356,9 @@ class Trainer:
         self.journal.sync()
         self.counters.wall_s = self._wall()
         self.counters.metrics_bytes = self.metrics.size
+        still_needed = self.counters.first_round  # by the checkpoint before, which is kept too
+        if self.config.history_rounds and isinstance(self.algorithm, ForgetsRounds):
+            self.counters.first_round = self.algorithm.oldest_round
         evaluator = self.algorithm.evaluator
         state = RunState(
             self.counters,
@@ -368,6 +373,7 @@ class Trainer:
             write_checkpoint(self.run.checkpoints_path, self.counters.iterations, state.to_tree())
         except (TypeError, ValueError) as error:
             raise RunFailed(f"the algorithm's state cannot be kept: {one_line(error)}") from error
+        self.journal.forget(min(still_needed, self.counters.rounds - self.config.history_rounds))
         self._checkpointed = time.monotonic()
 
     def _load(self, restored: Restored) -> None:

@@ -144,3 +144,49 @@ def count_bytes(values) -> int:
         count_bytes(value) if isinstance(value, list) else getattr(value, "nbytes", 0)
         for value in values
     )
+
+
+def fill_rounds(buffer: Buffer, sizes: list[int]) -> None:
+    """Rounds of so many policies; the return of each is 100 times its round, plus its place."""
+    for number, size in enumerate(sizes):
+        returns = [100.0 * number + place for place in range(size)]
+        policies = np.zeros((size, buffer.storage.num_params), np.float32)
+        buffer.add(policies, returns, [number] * size)
+
+
+def test_a_batch_of_one_round_holds_each_of_its_policies_once(make) -> None:
+    buffer = make(100, 2)
+    fill_rounds(buffer, [4, 4, 4])
+    slots = buffer.draw_rounds(30, 4, Recency(0.0), np.random.default_rng(0))
+    assert {tuple(sorted(one)) for one in slots.tolist()} == {
+        (0, 1, 2, 3),
+        (4, 5, 6, 7),
+        (8, 9, 10, 11),
+    }
+
+
+def test_a_round_that_lost_policies_fills_its_batch_with_those_it_has(make) -> None:
+    buffer = make(10, 2)
+    fill_rounds(buffer, [8, 1, 3])  # of the first round, two are overwritten
+    slots = buffer.draw_rounds(50, 4, Recency(0.0), np.random.default_rng(0))
+    kinds = {frozenset(one) for one in slots.tolist()}
+    assert frozenset({8}) in kinds
+    assert frozenset({9, 0, 1}) in kinds
+    assert all(len(one) == 4 for one in kinds if not one & {8, 9, 0, 1})
+
+
+def test_rounds_are_drawn_with_the_weight_of_their_newest_policy(make) -> None:
+    buffer = make(100, 2)
+    fill_rounds(buffer, [4, 4])
+    slots = buffer.draw_rounds(4000, 4, Recency(1.0), np.random.default_rng(0))
+    share = float((slots.min(axis=1) >= 4).mean())
+    assert share == pytest.approx(1 / (1 + 1 / 5), abs=0.03)  # ages 1 and 5
+
+
+def test_the_spread_within_rounds_leaves_out_what_rounds_differ_by(make) -> None:
+    buffer = make(100, 2)
+    fill_rounds(buffer, [2, 2])  # 0 1, 100 101
+    mean, spread = buffer.describe_returns_in_rounds(Recency(0.0))
+    assert (mean, spread) == (50.5, 0.5)
+    assert buffer.oldest_round == 0
+    assert make(3, 2).oldest_round is None

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,8 +12,12 @@ from litmus.analysis.statistics import (
     average_curves,
     interquartile_mean,
     mean,
+    performance_profile,
+    probability_of_improvement,
     rank_correlation,
+    standard_deviation,
     stratified_bootstrap,
+    summarize_mean,
 )
 
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40)
@@ -71,6 +77,83 @@ def test_bootstrap_resamples_within_each_stratum() -> None:
     """Two strata that do not vary: however they are drawn, each keeps its share."""
     found = stratified_bootstrap([[0.0] * 5, [10.0] * 5], statistic=mean)
     assert (found.low, found.value, found.high) == (5.0, 5.0, 5.0)
+
+
+def test_the_standard_deviation_is_that_of_a_sample() -> None:
+    assert standard_deviation([1.0, 2.0, 3.0, 4.0]) == pytest.approx(math.sqrt(5 / 3))
+    assert standard_deviation([7.0]) is None
+
+
+def test_a_mean_has_an_interval_from_five_values_on_and_a_range_below() -> None:
+    few, enough = summarize_mean([1.0, 5.0, 3.0]), summarize_mean([1.0, 5.0, 3.0, 2.0, 4.0])
+    assert (few.value, few.low, few.high, few.is_range) == (3.0, 1.0, 5.0, True)
+    assert 1.0 < enough.low < enough.value == 3.0 < enough.high < 5.0
+    assert not enough.is_range
+
+
+@pytest.mark.parametrize(("count", "lowest", "highest"), [(5, 0.80, 0.88), (20, 0.89, 0.96)])
+def test_an_interval_of_the_mean_holds_the_truth_as_often_as_the_module_says(
+    count: int, lowest: float, highest: float
+) -> None:
+    generator = np.random.default_rng(1)
+    found = [summarize_mean(generator.normal(size=count).tolist()) for _ in range(600)]
+    hits = np.mean([one.low <= 0.0 <= one.high for one in found])
+    assert lowest <= hits <= highest
+
+
+def test_the_interquartile_mean_over_tasks_is_covered_by_its_stratified_interval() -> None:
+    """Tasks that differ widely in what is earned: resampling across them would be far too wide."""
+    generator, places = np.random.default_rng(2), np.array([-1.0, 0.0, 1.0, 2.0])
+    truth = float(interquartile_mean(generator.normal(places[:, None], 0.1, (4, 100_000)).ravel()))
+    found = [
+        stratified_bootstrap(list(generator.normal(places[:, None], 0.1, (4, 10))), resamples=400)
+        for _ in range(300)
+    ]
+    assert 0.85 <= np.mean([one.low <= truth <= one.high for one in found]) <= 0.99
+    assert max(one.high - one.low for one in found) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([[2.0, 3.0]], [[0.0, 1.0]], 1.0),
+        ([[1.0, 2.0, 3.0]], [[2.0, 2.0]], 0.5),  # a tie counts half
+        ([[1.0, 4.0]], [[2.0, 3.0, 5.0]], 1 / 3),  # 2 of 6 pairs
+        ([[9.0], [0.0, 0.0]], [[1.0], [1.0]], 0.5),  # tasks count alike, however many runs
+    ],
+)
+def test_the_probability_of_improvement_counts_pairs_of_runs(
+    first: list[list[float]], second: list[list[float]], expected: float
+) -> None:
+    found = probability_of_improvement(first, second)
+    assert found.value == pytest.approx(expected)
+    assert found.low <= found.value <= found.high
+    assert probability_of_improvement(second, first).value == pytest.approx(1 - expected)
+
+
+def test_the_probability_of_improvement_is_covered_by_its_interval() -> None:
+    generator, hits = np.random.default_rng(4), 0
+    truth = 0.5 * (1 + math.erf(0.5))  # P(X > Y) for X ~ N(1, 1), Y ~ N(0, 1)
+    for _ in range(200):
+        ours, theirs = generator.normal(1, 1, (3, 10)), generator.normal(0, 1, (3, 10))
+        found = probability_of_improvement(list(ours), list(theirs))
+        hits += found.low <= truth <= found.high
+    assert 0.86 <= hits / 200 <= 0.99
+
+
+def test_a_performance_profile_says_which_share_of_runs_is_above_each_threshold() -> None:
+    profile = performance_profile([[0.2, 0.8], [1.0]], [0.0, 0.5, 1.0])
+    np.testing.assert_allclose(profile.mean, [1.0, 0.75, 0.0])
+    assert (profile.low <= profile.mean).all()
+    assert (profile.mean <= profile.high).all()
+
+
+@given(st.lists(st.lists(st.floats(-2, 2), min_size=1, max_size=6), min_size=1, max_size=4))
+def test_a_performance_profile_falls_from_all_runs_to_none(strata: list[list[float]]) -> None:
+    profile = performance_profile(strata, np.linspace(-3, 3, 9))
+    assert profile.mean[0] == 1.0
+    assert profile.mean[-1] == 0.0
+    assert (np.diff(profile.mean) <= 1e-12).all()
 
 
 @pytest.mark.parametrize(

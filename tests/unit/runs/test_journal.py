@@ -15,6 +15,8 @@ from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Outcome, Round
 from litmus.runs.journal import Journal
 
+ROW_BYTES = 5 * 4 + 2 * 2 * 8
+
 
 def make_round(number: int) -> Round:
     generator = np.random.default_rng(number)
@@ -67,7 +69,7 @@ def test_fewer_rounds_than_a_checkpoint_counts_on_is_bad_input(tmp_path: Path) -
 def test_a_half_written_last_round_is_left_out_and_cut_off(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 4)
     history.close()
-    for path in (history.rows_path, history.lines_path):
+    for path in ((history.directory / "rounds.bin"), (history.directory / "rounds.jsonl")):
         path.write_bytes(path.read_bytes()[:-9])
     assert_rounds(history.read(), 3)
     history.cut(3)
@@ -87,26 +89,28 @@ def test_what_comes_after_a_checkpoint_is_cut_and_written_again(tmp_path: Path) 
 def test_every_flipped_bit_of_the_policies_is_noticed(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    whole = history.rows_path.read_bytes()
+    rows = history.directory / "rounds.bin"
+    whole = rows.read_bytes()
     for position in range(len(whole)):
-        history.rows_path.write_bytes(flip(whole, position))
-        with pytest.raises(BadInput, match=f"round {position // history.row_bytes} .*damaged"):
+        rows.write_bytes(flip(whole, position))
+        with pytest.raises(BadInput, match=f"round {position // ROW_BYTES} .*damaged"):
             history.read()
 
 
 def test_damage_after_the_rounds_that_count_does_no_harm(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    history.rows_path.write_bytes(flip(history.rows_path.read_bytes(), -1))
+    rows = history.directory / "rounds.bin"
+    rows.write_bytes(flip(rows.read_bytes(), -1))
     assert_rounds(history.read(2), 2)
 
 
 def test_a_line_without_its_checksum_is_bad_input(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    lines = history.lines_path.read_text().splitlines()
+    lines = (history.directory / "rounds.jsonl").read_text().splitlines()
     lines[1] = lines[1].partition(', "line_crc32"')[0] + "}"
-    history.lines_path.write_text("\n".join(lines) + "\n")
+    (history.directory / "rounds.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(BadInput, match="round 1"):
         history.read()
 
@@ -130,12 +134,12 @@ def test_values_of_a_wrong_kind_are_bad_input_though_the_checksum_matches(
 ) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    lines = history.lines_path.read_text().splitlines()
+    lines = (history.directory / "rounds.jsonl").read_text().splitlines()
     line = json.loads(lines[1])
     del line["line_crc32"]
     line[name] = value
     lines[1] = json.dumps({**line, "line_crc32": checksum_line(line)})
-    history.lines_path.write_text("\n".join(lines) + "\n")
+    (history.directory / "rounds.jsonl").write_text("\n".join(lines) + "\n")
     with pytest.raises(BadInput, match="round 1"):
         history.read()
 
@@ -144,9 +148,9 @@ def test_values_of_a_wrong_kind_are_bad_input_though_the_checksum_matches(
 def test_a_line_that_is_not_a_round_is_bad_input(line: bytes, tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
     history.close()
-    lines = history.lines_path.read_bytes().split(b"\n")
+    lines = (history.directory / "rounds.jsonl").read_bytes().split(b"\n")
     lines[1] = line
-    history.lines_path.write_bytes(b"\n".join(lines))
+    (history.directory / "rounds.jsonl").write_bytes(b"\n".join(lines))
     with pytest.raises(BadInput, match="round 1"):
         history.read()
 
@@ -155,13 +159,65 @@ def test_a_returns_digit_that_changed_is_noticed(tmp_path: Path) -> None:
     """Returns are what the evaluator learns from: they are as precious as the policies."""
     history = write(tmp_path / "h", 3)
     history.close()
-    text = history.lines_path.read_text()
+    text = (history.directory / "rounds.jsonl").read_text()
     assert "1.5" in text
-    history.lines_path.write_text(text.replace("1.5", "7.5"))
+    (history.directory / "rounds.jsonl").write_text(text.replace("1.5", "7.5"))
     with pytest.raises(BadInput, match="round 1"):
         history.read()
 
 
 def test_a_round_is_one_theta_however_many_episodes_it_has(tmp_path: Path) -> None:
     history = write(tmp_path / "h", 3)
-    assert history.rows_path.stat().st_size == 3 * (5 * 4 + 2 * 2 * 8)
+    assert (history.directory / "rounds.bin").stat().st_size == 3 * ROW_BYTES
+
+
+def write_in_files(directory: Path, count: int, rounds_per_file: int) -> Journal:
+    history = Journal(directory, 5, 2, rounds_per_file)
+    for number in range(count):
+        history.append(make_round(number))
+    history.sync()
+    return history
+
+
+def list_files(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.glob("*.bin"))
+
+
+def test_several_files_are_one_history(tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 7, 3)
+    assert list_files(tmp_path) == ["rounds-00000003.bin", "rounds-00000006.bin", "rounds.bin"]
+    assert_rounds(history.read(), 7)
+    assert_rounds(history.read(5), 5)
+    again = Journal(tmp_path, 5, 2, 3)
+    again.append(make_round(7))
+    assert_rounds(again.read(), 8)
+
+
+def test_files_that_nobody_needs_are_forgotten_as_a_whole(tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 8, 3)
+    history.forget(2)
+    assert_rounds(history.read(), 8)
+    history.forget(5)
+    assert list_files(tmp_path) == ["rounds-00000003.bin", "rounds-00000006.bin"]
+    assert [one.number for one in history.read(least=8)] == [3, 4, 5, 6, 7]
+    assert [one.number for one in history.read(7, first=6)] == [6]
+    with pytest.raises(BadInput, match="4 of the 7 rounds"):
+        history.read(7)
+
+
+@pytest.mark.parametrize("count", range(9))
+def test_a_history_of_several_files_is_cut_anywhere(count: int, tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 8, 3)
+    history.cut(min(count, 8))
+    assert_rounds(history.read(), min(count, 8))
+    history.append(make_round(min(count, 8)))
+    assert_rounds(history.read(), min(count, 8) + 1)
+
+
+def test_a_file_in_the_middle_that_is_gone_or_short_is_noticed(tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 8, 3)
+    history.close()
+    middle = tmp_path / "rounds-00000003.bin"
+    middle.write_bytes(middle.read_bytes()[:-1])
+    with pytest.raises(BadInput, match="of the 3 rounds"):
+        history.read()

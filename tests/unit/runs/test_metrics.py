@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litmus.runs.metrics import MetricsFile, check_metrics, read_metrics
+from litmus.runs.metrics import MetricsFile, check_metrics, read_last_events, read_metrics
 
 
 def test_events_come_back_in_order_with_the_event_first(tmp_path: Path) -> None:
@@ -134,3 +134,17 @@ def test_values_of_a_wrong_kind_are_damage_though_the_checksum_matches(tmp_path:
 
 def test_no_file_is_no_events(tmp_path: Path) -> None:
     assert read_metrics(tmp_path / "nothing.jsonl") == []
+
+
+def test_the_last_events_are_the_end_of_all_events(tmp_path: Path) -> None:
+    path = tmp_path / "m.jsonl"
+    assert read_last_events(path) == []
+    file = MetricsFile(path)
+    for steps in range(500):
+        file.write("round", steps=steps, mean=0.1 * steps)
+    file.close()
+    last, events = read_last_events(path), read_metrics(path)
+    assert 20 < len(last) < 500
+    assert last == events[-len(last) :]
+    path.write_bytes(path.read_bytes()[:-5])  # killed in the middle of a line
+    assert read_last_events(path)[-1] == events[-2]

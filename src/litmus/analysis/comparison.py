@@ -1,0 +1,160 @@
+"""Algorithms beside each other on several tasks: what the runs of an experiment come to.
+
+Returns of different tasks cannot be averaged; scores can. A score is 0 for what the untrained
+policies earn in a task and 1 for the mean of the algorithm that is best there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from litmus.analysis.statistics import (
+    FEWEST_FOR_INTERVAL,
+    Band,
+    Estimate,
+    Floats,
+    interquartile_mean,
+    performance_profile,
+    probability_of_improvement,
+    standard_deviation,
+    stratified_bootstrap,
+    summarize_mean,
+)
+
+PROFILE = np.linspace(0.0, 1.2, 61)
+"""Scores at which a performance profile is drawn."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One algorithm on one task: what each seed ended with."""
+
+    task: str
+    algorithm: str
+    steps: int
+    """0: it was not trained."""
+    seeds: tuple[int, ...]
+    returns: tuple[float, ...]
+    """Final returns, one of each seed."""
+    untrained: tuple[float, ...] = ()
+    """What the same seeds earned before training; empty where that was not measured."""
+
+    @cached_property
+    def mean(self) -> Estimate:
+        return summarize_mean(self.returns)
+
+    @property
+    def std(self) -> float | None:
+        return standard_deviation(self.returns)
+
+    @property
+    def iqm(self) -> float:
+        return float(interquartile_mean(self.returns))
+
+    @cached_property
+    def gain(self) -> Estimate | None:
+        """How much more than untrained, seed by seed."""
+        if not self.untrained:
+            return None
+        return summarize_mean(np.subtract(self.returns, self.untrained).tolist())
+
+    @property
+    def is_trained(self) -> bool:
+        return self.steps > 0
+
+    def to_json(self) -> dict[str, Any]:
+        mean, interval = self.mean, [self.mean.low, self.mean.high]
+        return {
+            "mean": mean.value,
+            "std": self.std,
+            "iqm": self.iqm,
+            "ci95": None if mean.is_range else interval,
+            **({"range": interval} if mean.is_range else {}),
+            "seeds": list(self.seeds),
+            "returns": list(self.returns),
+            "untrained": list(self.untrained) or None,
+            "steps": self.steps,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Cells that have at least one run, in the order of the experiment."""
+
+    cells: tuple[Cell, ...]
+
+    @property
+    def tasks(self) -> list[str]:
+        return list(dict.fromkeys(cell.task for cell in self.cells))
+
+    @property
+    def algorithms(self) -> list[str]:
+        return list(dict.fromkeys(cell.algorithm for cell in self.cells))
+
+    @property
+    def trained(self) -> list[str]:
+        return list(dict.fromkeys(cell.algorithm for cell in self.cells if cell.is_trained))
+
+    def find(self, task: str, algorithm: str) -> Cell | None:
+        wanted = (task, algorithm)
+        return next((one for one in self.cells if (one.task, one.algorithm) == wanted), None)
+
+    def to_json(self) -> dict[str, dict[str, Any]]:
+        table: dict[str, dict[str, Any]] = {}
+        for cell in self.cells:
+            table.setdefault(cell.task, {})[cell.algorithm] = cell.to_json()
+        return table
+
+    @cached_property
+    def scored_tasks(self) -> list[str]:
+        """Tasks in which every algorithm was trained, and the best of them is above untrained."""
+        found = []
+        for task in self.tasks:
+            cells = [self.find(task, name) for name in self.trained]
+            if all(cells) and self._find_scale(task) is not None:
+                found.append(task)
+        return found
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether every algorithm has enough seeds in each scored task for one."""
+        return all(
+            len(cell.returns) >= FEWEST_FOR_INTERVAL
+            for cell in self.cells
+            if cell.is_trained and cell.task in self.scored_tasks
+        )
+
+    def score(self, algorithm: str) -> list[Floats]:
+        """The algorithm's scores, one array per scored task."""
+        scores = []
+        for task in self.scored_tasks:
+            cell, scale = self.find(task, algorithm), self._find_scale(task)
+            assert cell is not None
+            assert scale is not None
+            zero, one = scale
+            scores.append((np.asarray(cell.returns) - zero) / (one - zero))
+        return scores
+
+    def score_interquartile(self, algorithm: str) -> Estimate:
+        """The interquartile mean of all its scores, resampled within each task."""
+        return stratified_bootstrap(self.score(algorithm))
+
+    def draw_profile(self, algorithm: str) -> Band:
+        return performance_profile(self.score(algorithm), PROFILE)
+
+    def compare(self, first: str, second: str) -> Estimate:
+        """How likely a run of the first ends above one of the second."""
+        return probability_of_improvement(self.score(first), self.score(second))
+
+    def _find_scale(self, task: str) -> tuple[float, float] | None:
+        """The returns that are scored 0 and 1; None where the best is not above untrained."""
+        cells = [cell for cell in self.cells if cell.task == task and cell.is_trained]
+        untrained = [value for cell in cells for value in cell.untrained]
+        if not untrained:
+            return None
+        zero, one = float(np.mean(untrained)), max(cell.mean.value for cell in cells)
+        return (zero, one) if one > zero else None

@@ -1,0 +1,103 @@
+"""`litmus experiment`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from litmus.cli.command import Command
+from litmus.options import OneLineParser, add_whole
+from litmus.streams import stdout_for_results
+
+CHOICES = ("tasks", "algorithms", "seeds", "steps", "preset", "probing_states", "data")
+
+
+def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
+    parser.add_argument(
+        "name",
+        metavar="NAME",
+        help="see 'litmus list experiments'; or a plan: a .toml or .json file",
+    )
+    parser.add_argument("--tasks", nargs="+", metavar="ID", help="instead of the experiment's own")
+    parser.add_argument(
+        "--algorithms",
+        nargs="+",
+        metavar="NAME",
+        help="those of the experiment to run, or others: ALGORITHM, ALGORITHM-PRESET, random",
+    )
+    parser.add_argument(
+        "--seeds", metavar="N|A-B", help="a number of seeds, from 0 on, or a range such as 100-109"
+    )
+    add_whole(parser, "steps", "steps of every run")
+    parser.add_argument("--preset", metavar="NAME", help="instead of the experiment's own")
+    add_whole(parser, "probing_states", "of the experiments on images: instead of their own number")
+    parser.add_argument(
+        "--data", metavar="DIR", help="of the experiments on images: the folder with their files"
+    )
+    parser.add_argument(
+        "--executor",
+        choices=("local", "ray"),
+        default="local",
+        metavar="local|ray",
+        help="this machine, one run per core, or a Ray cluster [local]",
+    )
+    parser.add_argument(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="of the cluster; without one, Ray finds or starts one",
+    )
+    add_whole(parser, "jobs", "runs at once (default: one per core)")
+    parser.add_argument("--out", metavar="DIR", help="where everything goes [experiments/NAME]")
+    parser.add_argument(
+        "--results", metavar="FILE", help="also write the table with every curve as one JSON file"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="show what there is to do, and do nothing"
+    )
+    parser.add_argument(
+        "--redraw", action="store_true", help="train nothing: write up the runs that are finished"
+    )
+
+
+def run(options: argparse.Namespace) -> None:
+    from litmus.experiments.api import choose_folder, experiment, make_choices, make_plan
+    from litmus.experiments.dry_run import describe_plan
+
+    chosen = {name: getattr(options, name) for name in CHOICES}
+    folder = Path(options.out) if options.out is not None else choose_folder(options.name)
+    if options.dry_run:
+        with stdout_for_results():
+            plan = make_plan(options.name, make_choices(**chosen))
+        print("\n".join(describe_plan(plan, folder)))
+        return
+    try:
+        with stdout_for_results():
+            done = experiment(
+                options.name,
+                executor=options.executor,
+                ray_address=options.ray_address,
+                jobs=options.jobs,
+                out=folder,
+                results=options.results,
+                redraw=options.redraw,
+                **chosen,
+            )
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on", file=sys.stderr)
+        raise
+    figures = done.folder / "figures"
+    for path in done.written:
+        if path.parent != figures:
+            print(f"wrote  {path}")
+    if drawn := sum(path.parent == figures for path in done.written):
+        print(f"wrote  {figures} ({drawn} files)")
+
+
+EXPERIMENT = Command(
+    "experiment",
+    "run an experiment of the paper, or a plan of your own, over tasks, algorithms and seeds",
+    add_arguments,
+    run,
+)

@@ -1,0 +1,206 @@
+"""`litmus.experiment`: plan, do what is missing, write up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from litmus.config import check_whole
+from litmus.errors import BadInput, RunFailed, option
+from litmus.experiments import EXPERIMENTS
+from litmus.experiments.conduct import Sweep, name_failures
+from litmus.experiments.display import make_sweep_display
+from litmus.experiments.executors import Executor, LocalExecutor
+from litmus.experiments.folder import claim_folder
+from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
+from litmus.experiments.plan_file import is_plan_file, read_plan_file
+from litmus.files import parse_json, read_plain, refuse_other_than_file
+from litmus.reports.extra import require_packages
+from litmus.reports.progress import make_progress
+from litmus.rollouts.cluster import check_address
+from litmus.rollouts.machine import count_cores, find_memory
+from litmus.runs.directory import as_bad_input
+from litmus.training.interrupts import InterruptFlag
+
+MOST_JOBS = 4096
+PROCESS_BYTES = 300 * 2**20
+"""Of a process that trains, beside what its run takes."""
+
+ExecutorName = Literal["local", "ray"]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What an experiment left behind."""
+
+    folder: Path
+    written: tuple[Path, ...]
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """{task: {algorithm: {"mean": …, "std": …, "iqm": …, "ci95": […], "seeds": […], …}}}."""
+        found: dict[str, Any] = parse_json(read_plain(self.folder / "table.json"))
+        return found
+
+
+def experiment(
+    name: Path | str,
+    *,
+    tasks: Sequence[str] | None = None,
+    algorithms: Sequence[str] | None = None,
+    seeds: int | str | Sequence[int] | None = None,
+    steps: float | None = None,
+    preset: str | None = None,
+    probing_states: float | None = None,
+    data: str | None = None,
+    executor: ExecutorName = "local",
+    ray_address: str | None = None,
+    jobs: float | None = None,
+    out: Path | str | None = None,
+    results: Path | str | None = None,
+    redraw: bool = False,
+    quiet: bool = False,
+) -> Results:
+    """Do an experiment of `litmus list experiments`, or one that a plan file describes.
+
+    Whatever is finished is kept, whatever was interrupted goes on; then table, figures and page are
+    written to `out` (default: experiments/NAME). With `redraw` nothing is trained. `seeds` is a
+    number of them or a range such as '100-109'. `results` is a file for the table with every curve.
+    Raises RunFailed at the end where runs failed; all others are done and written up.
+    """
+    choices = make_choices(tasks, algorithms, seeds, steps, preset, probing_states, data)
+    folder = Path(out) if out is not None else choose_folder(name)
+    chosen = choose_executor(executor, ray_address, jobs)
+    if results is not None:
+        check_results(Path(results))
+    require_packages("PIL", "matplotlib")
+    plan = make_plan(name, choices)
+    failures: dict[str, str] = {}
+    for job in plan.jobs:
+        job.check(folder / job.folder)
+    if not redraw and not is_done(plan, folder):
+        if executor == "ray":
+            check_address(ray_address)
+        with claim_folder(folder, plan) as lock, chosen(folder, plan, lock) as place:
+            failures = _conduct(plan, folder, place, quiet)
+    written = _write_up(plan, folder, None if results is None else Path(results), quiet, failures)
+    if failures:
+        raise RunFailed(name_failures(failures, len(plan.jobs), folder))
+    return Results(folder, tuple(written))
+
+
+def check_results(path: Path) -> None:
+    """BadInput for what cannot be written, before the work of many hours."""
+    if path.suffix != ".json":
+        raise BadInput(f"{option('results')} takes a file that ends in .json, not '{path}'")
+    with as_bad_input(path):
+        refuse_other_than_file(path)
+
+
+def make_choices(
+    tasks: Sequence[str] | None = None,
+    algorithms: Sequence[str] | None = None,
+    seeds: int | str | Sequence[int] | None = None,
+    steps: float | None = None,
+    preset: str | None = None,
+    probing_states: float | None = None,
+    data: str | None = None,
+) -> Choices:
+    return Choices(
+        _read_names("tasks", tasks),
+        _read_names("algorithms", algorithms),
+        None if seeds is None else read_seeds(seeds),
+        None if steps is None else check_whole("steps", steps, 1),
+        preset,
+        None if probing_states is None else check_whole("probing_states", probing_states, 1),
+        data,
+    )
+
+
+def _read_names(name: str, given: Sequence[str] | None) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if not names or not all(isinstance(one, str) for one in names):
+        raise BadInput(f"{option(name)} takes names, not '{given}'")
+    return names
+
+
+def make_plan(name: Path | str, choices: Choices) -> Plan:
+    """BadInput for whatever is wrong, before anything trains."""
+    if is_plan_file(name):
+        path = Path(name)
+        return read_plan_file(path).plan(path.stem, choices)
+    found: Experiment = EXPERIMENTS.find(str(name)).load()
+    if not hasattr(found, "plan"):
+        raise BadInput(f"experiment '{name}' has no method `plan`")
+    return found.plan(str(name), choices)
+
+
+def choose_folder(name: Path | str) -> Path:
+    """Where an experiment lies when nobody says."""
+    own = Path(name).stem if is_plan_file(name) else str(name).rpartition(":")[2]
+    return Path("experiments") / own
+
+
+MakeExecutor: TypeAlias = Callable[[Path, Plan, int], AbstractContextManager[Executor]]
+
+
+def choose_executor(
+    name: ExecutorName, ray_address: str | None, jobs: float | None
+) -> MakeExecutor:
+    """What makes the executor for a folder; BadInput where there is no such thing."""
+    places = None if jobs is None else check_whole("jobs", jobs, 1, MOST_JOBS)
+    if name not in ("local", "ray"):
+        raise BadInput(f"{option('executor')} cannot be '{name}'; choose from local, ray")
+    if name == "local" and ray_address is not None:
+        raise BadInput(f"{option('ray_address')} is for {option('executor', 'ray')}")
+
+    def make(folder: Path, plan: Plan, lock: int) -> AbstractContextManager[Executor]:
+        if name == "ray":
+            from litmus.experiments.ray_executor import ray_executor
+
+            return ray_executor(folder, places, ray_address)
+        return nullcontext(LocalExecutor(folder, places or count_places(plan), lock))
+
+    return make
+
+
+def is_done(plan: Plan, folder: Path) -> bool:
+    return all(job.look(folder / job.folder).state == "finished" for job in plan.jobs)
+
+
+def count_places(plan: Plan) -> int:
+    """One job per core, as far as memory reaches."""
+    return max(1, min(count_cores(), int(find_memory() / (plan.bytes_per_job + PROCESS_BYTES))))
+
+
+def _conduct(plan: Plan, folder: Path, executor: Executor, quiet: bool) -> dict[str, str]:
+    """Do what is missing; why jobs failed, by their names."""
+    interrupt = InterruptFlag()
+    with interrupt.catching():
+        display = make_sweep_display(plan.name, quiet)
+        interrupt.tell = display.note
+        try:
+            sweep = Sweep(folder, plan.jobs, executor, display, interrupt)
+            sweep.conduct()
+        finally:
+            display.close()
+    return sweep.failures
+
+
+def _write_up(
+    plan: Plan, folder: Path, results: Path | None, quiet: bool, failures: dict[str, str]
+) -> list[Path]:
+    progress = make_progress(quiet)
+    try:
+        return plan.write_up(folder, results, progress)
+    except BadInput:
+        if failures:  # nothing was finished: why is what counts
+            return []
+        raise
+    finally:
+        progress.close()

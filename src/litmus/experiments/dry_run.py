@@ -1,0 +1,31 @@
+"""What an experiment would do, in lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from litmus.experiments.jobs import Job
+from litmus.experiments.plan import Plan
+
+
+def describe_plan(plan: Plan, folder: Path) -> list[str]:
+    """One line per group of jobs, and what there is left to do."""
+    groups: dict[str, list[Job]] = {}
+    for job in plan.jobs:
+        groups.setdefault(job.group, []).append(job)
+    standings = {job.folder: job.look(folder / job.folder) for job in plan.jobs}
+    width = max(map(len, groups), default=0)
+    lines = [f"{plan.title}: {len(plan.jobs)} jobs in {folder}"]
+    for name, jobs in groups.items():
+        states = Counter(standings[job.folder].state for job in jobs)
+        begun = [
+            f"{states[state]} {state}" for state in ("finished", "unfinished") if states[state]
+        ]
+        steps = f"{jobs[0].steps:,} steps" if jobs[0].steps else ""
+        words = f"{len(jobs):>4} x {steps:<18}  {', '.join(begun)}"
+        lines.append(f"  {name:<{width}}  {words}".rstrip())
+    left = [job for job in plan.jobs if standings[job.folder].state != "finished"]
+    steps_left = sum(job.steps - standings[job.folder].done for job in left)
+    lines.append(f"to do: {len(left)} jobs, {steps_left:,} steps")
+    return lines

@@ -1,0 +1,45 @@
+"""The folder of an experiment: one experiment's, and one process's at a time.
+
+experiment.json  runs/TASK/ALGORITHM/seed-N/  random/  logs/
+table.md  table.json  figures/  report.html
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from litmus.errors import BadInput, option
+from litmus.experiments.jobs import SECONDS_TO_LET_GO
+from litmus.experiments.plan import Plan
+from litmus.files import read_own_json, write_json
+from litmus.runs.directory import LOCK, RunDirectory, as_bad_input, wait_for_lock
+
+DESCRIPTION = "experiment.json"
+
+
+@contextlib.contextmanager
+def claim_folder(folder: Path, plan: Plan) -> Iterator[int]:
+    """Keep the folder for this process and for this experiment; the descriptor holds it."""
+    with as_bad_input(folder):
+        _refuse_other(folder, plan)
+        folder.mkdir(parents=True, exist_ok=True)
+    with wait_for_lock(RunDirectory(folder), SECONDS_TO_LET_GO) as lock:
+        with as_bad_input(folder):
+            _refuse_other(folder, plan)  # again: now nobody else can be about to write
+            described = {"experiment": plan.name, "title": plan.title}
+            write_json(folder / DESCRIPTION, described)
+        yield lock.fileno()
+
+
+def _refuse_other(folder: Path, plan: Plan) -> None:
+    if (folder / DESCRIPTION).exists():
+        other = read_own_json(folder / DESCRIPTION).get("experiment")
+        if other != plan.name:
+            raise BadInput(
+                f"{folder} holds the experiment {other}, not {plan.name}; choose another "
+                f"{option('out')}"
+            )
+    elif folder.exists() and any(one.name != LOCK for one in folder.iterdir()):
+        raise BadInput(f"{folder} exists already; choose another {option('out')}")

@@ -1,0 +1,195 @@
+"""An experiment that is a grid of runs: tasks × algorithms × seeds.
+
+What a table calls an algorithm is a `Variant`: an algorithm of litmus with a preset and options.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+from litmus.algorithms import ALGORITHMS
+from litmus.config import TrainConfig, Values
+from litmus.errors import BadInput, suggest
+from litmus.experiments.jobs import Job, TrainJob
+from litmus.experiments.plan import Choices, Plan
+from litmus.experiments.random_policy import RANDOM, UNTRAINED, RandomJob
+from litmus.experiments.write_up import write_up_grid
+from litmus.presets import PRESETS
+from litmus.reports.comparison_table import Figures, PaperFigure
+from litmus.tasks.names import base_name
+
+ONE_CORE: Values = {"workers": 0, "device": "cpu"}
+"""The cheapest way to do many runs: one on each core, alone in its process."""
+
+MOST_RUNS = 100_000
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A column of the table."""
+
+    name: str
+    algorithm: str
+    preset: str = "default"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def no_steps(task: str) -> int | None:
+    """As many as the preset says."""
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    title: str
+    tasks: tuple[str, ...]
+    variants: tuple[Variant, ...]
+    """Those that it knows by name, and compares when nobody chooses others."""
+    seeds: tuple[int, ...]
+    steps: Callable[[str], int | None] = no_steps
+    """For a task; None where the preset says it."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Of every run."""
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Options with several values each: every variant is run with every combination."""
+    is_beside_random: bool = False
+    """Whether random actions are measured too, in every task."""
+    paper: Mapping[str, Mapping[str, PaperFigure]] = field(default_factory=dict)
+    """What the paper reports: by a task's name without its version, then by variant."""
+
+    def plan(self, name: str, choices: Choices) -> Plan:
+        """Every configuration is built and every task tried out: what is wrong is told here."""
+        from litmus.training.api import check_setup
+
+        choices.refuse(name, "probing_states", "data")
+        tasks = list(dict.fromkeys(choices.tasks or self.tasks))
+        variants, is_beside_random = self._choose(choices)
+        seeds = choices.seeds or self.seeds
+        if len(tasks) * len(variants) * len(seeds) > MOST_RUNS:
+            raise BadInput(f"{name} would be more than {MOST_RUNS:,} runs")
+        configs = {
+            (task, variant.name): self._configure(task, variant, choices.steps)
+            for task in tasks
+            for variant in variants
+        }
+        largest = max(check_setup(config) for config in configs.values())
+        # Seed by seed: whenever it is stopped, all algorithms are about as far.
+        jobs: list[Job] = [
+            _make_job(task, variant, replace(configs[task, variant.name], seed=seed))
+            for seed in seeds
+            for task in tasks
+            for variant in variants
+        ]
+        if is_beside_random:
+            jobs += [_make_random_job(configs[task, variants[0].name], seeds) for task in tasks]
+        figures = self._find_figures(tasks, choices.steps)
+        write_up = partial(write_up_grid, self.title, figures, tuple(jobs))
+        return Plan(name, self.title, tuple(jobs), write_up, largest)
+
+    def _find_figures(self, tasks: Sequence[str], steps: int | None) -> Figures:
+        """What the paper reports, of tasks that are trained for as long."""
+        given = math.inf if steps is None else steps
+        is_long = {base_name(task): given >= (self.steps(task) or 0) for task in tasks}
+        return Figures({name: row for name, row in self.paper.items() if is_long.get(name)})
+
+    def _choose(self, choices: Choices) -> tuple[list[Variant], bool]:
+        """The columns, and whether random actions are one of them."""
+        names = [variant.name for variant in self.variants]
+        chosen = list(dict.fromkeys(choices.algorithms or names))
+        is_beside_random = RANDOM in chosen if choices.algorithms else self.is_beside_random
+        bases = [self.find(one, choices.preset) for one in chosen if one != RANDOM]
+        if not bases:
+            raise BadInput("random actions alone are no experiment: choose an algorithm as well")
+        if len(bases) * math.prod(map(len, self.grid.values())) > MOST_RUNS:
+            raise BadInput(f"the grid has more than {MOST_RUNS:,} combinations")
+        variants = [one for base in bases for one in combine(base, self.grid, len(bases) > 1)]
+        _refuse_equal_names([one.name for one in variants])
+        return variants, is_beside_random
+
+    def find(self, name: str, preset: str | None) -> Variant:
+        """One of its own, or any ALGORITHM or ALGORITHM-PRESET."""
+        own = {variant.name: variant for variant in self.variants}
+        named = {
+            f"{algorithm}-{one}": (algorithm, one) for algorithm in ALGORITHMS for one in PRESETS
+        }
+        if name in own:
+            found = own[name]
+            is_named = name == f"{found.algorithm}-{found.preset}"
+            return found if preset is None or is_named else replace(found, preset=preset)
+        if name in ALGORITHMS or ":" in name:
+            return Variant(name, name, preset or "default")
+        if name in named:
+            return Variant(name, *named[name])
+        known = [*own, *ALGORITHMS, *named, RANDOM]
+        raise BadInput(f"unknown algorithm '{name}'{suggest(name, known)}")
+
+    def _configure(self, task: str, variant: Variant, steps: int | None) -> TrainConfig:
+        from litmus.training.api import make_config
+
+        steps = steps if steps is not None else self.steps(task)
+        given = {**ONE_CORE, **self.options, **variant.options, "task": task}
+        if steps is not None:
+            given["steps"] = steps
+        return make_config(variant.algorithm, given, variant.preset)
+
+
+def combine(
+    base: Variant, grid: Mapping[str, Sequence[Any]], is_one_of_several: bool
+) -> list[Variant]:
+    """The variant with every combination of the values in `grid`."""
+    if not grid:
+        return [base]
+    variants = []
+    for values in product(*grid.values()):
+        chosen = dict(zip(grid, values, strict=True))
+        words = [base.name] if is_one_of_several else []
+        words += [f"{name}={show_short(value)}" for name, value in chosen.items()]
+        options = {**base.options, **chosen}
+        variants.append(replace(base, name=",".join(words), options=options))
+    return variants
+
+
+def show_short(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "x".join(map(show_short, value)) or "none"
+    is_short = isinstance(value, float) and float(f"{value:g}") == value
+    return f"{value:g}" if is_short else str(value)
+
+
+def _refuse_equal_names(names: Sequence[str]) -> None:
+    for name, count in Counter([*names, RANDOM, UNTRAINED]).items():
+        if count > 1:
+            raise BadInput(f"two algorithms of the experiment would be called '{name}'")
+
+
+def _make_job(task: str, variant: Variant, config: TrainConfig) -> TrainJob:
+    parts = (name_folder(task), name_folder(variant.name), f"seed-{config.seed}")
+    return TrainJob(task, variant.name, "/".join(("runs", *parts)), config.to_dict())
+
+
+def _make_random_job(config: TrainConfig, seeds: Sequence[int]) -> RandomJob:
+    return RandomJob(
+        config.task,
+        f"{RANDOM}/{name_folder(config.task)}",
+        list(seeds),
+        config.evaluate_episodes,
+        dict(config.env_kwargs),
+        config.max_episode_steps,
+    )
+
+
+def name_folder(name: str) -> str:
+    """The name itself where a folder can have it; else like it, and never another one's."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,:=+-]*", name) and len(name) <= LONGEST_NAME:
+        return name
+    readable = re.sub(r"[^A-Za-z0-9_.,=+-]+", "-", name).strip("-.")[:LONGEST_NAME]
+    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}".lstrip("-")

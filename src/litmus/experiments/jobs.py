@@ -1,0 +1,140 @@
+"""What an experiment is made of: jobs that can be stopped, and started again on any machine.
+
+A job is a frozen dataclass of plain values, so that it can travel as JSON; what it does is known to
+its folder alone. Adding a kind of job is one class like these.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from litmus.config import Values
+from litmus.errors import BadInput
+from litmus.registry import import_named
+from litmus.runs.directory import RunDirectory, wait_for_lock
+from litmus.runs.metrics import read_last_events
+
+SECONDS_TO_LET_GO = 15.0
+"""That a job takes to stop by itself, when whoever started it is gone."""
+
+State = Literal["missing", "unfinished", "finished"]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a job is."""
+
+    state: State
+    done: int = 0
+    """Steps."""
+    return_: float | None = None
+    """The latest that was measured."""
+
+
+class Job(Protocol):
+    @property
+    def name(self) -> str:
+        """For people: 'Swimmer-v5, pssvf, seed 3'."""
+
+    @property
+    def group(self) -> str:
+        """What it has in common with others that differ by their seed: 'Swimmer-v5, pssvf'."""
+
+    @property
+    def folder(self) -> str:
+        """Where it works, in the folder of its experiment; no other job works there."""
+
+    @property
+    def steps(self) -> int:
+        """How much there is to do."""
+
+    def look(self, folder: Path) -> Standing:
+        """How far the job in this folder is: cheap, and harmless while it is at work."""
+
+    def check(self, folder: Path) -> None:
+        """BadInput where it cannot work, as far as that is known before it does."""
+
+    def work(self, folder: Path) -> None:
+        """Do it to the end, from wherever it was stopped; on Ctrl-C and SIGTERM, leave it so that
+        it can go on. Runs in a process of its own."""
+
+
+def describe_job(job: Job) -> dict[str, Any]:
+    """In plain values."""
+    kind = type(job)
+    values = {spec.name: getattr(job, spec.name) for spec in dataclasses.fields(cast(Any, job))}
+    return {"job": f"{kind.__module__}:{kind.__qualname__}", "values": values}
+
+
+def build_job(described: Mapping[str, Any]) -> Job:
+    return cast(Job, import_named(described["job"], "job")(**described["values"]))
+
+
+@dataclass(frozen=True)
+class TrainJob:
+    """One training run."""
+
+    task: str
+    label: str
+    """What the experiment calls the algorithm with its options."""
+    folder: str
+    config: Values
+    """Every option, in plain values."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.group}, seed {self.seed}"
+
+    @property
+    def group(self) -> str:
+        return f"{self.task}, {self.label}"
+
+    @property
+    def seed(self) -> int:
+        return int(self.config["seed"])
+
+    @property
+    def steps(self) -> int:
+        return int(self.config["steps"])
+
+    def look(self, folder: Path) -> Standing:
+        if not (folder / "config.json").is_file():
+            return Standing("missing")
+        events = read_last_events(folder / "metrics.jsonl")
+        is_finished = bool(events) and events[-1]["event"] == "finished"
+        measured = ("evaluation", "handed_over")
+        evaluated = [event.get("mean") for event in events if event["event"] in measured]
+        latest = evaluated[-1] if evaluated else None
+        if is_finished:
+            return Standing("finished", self.steps, latest)
+        done = max((int(event.get("steps", 0)) for event in events), default=0)
+        return Standing("unfinished", min(self.steps, done), latest)
+
+    def check(self, folder: Path) -> None:
+        from litmus.algorithms import read_config
+        from litmus.runs.run import Run
+        from litmus.training.api import refuse_other_config
+
+        if not (folder / "config.json").is_file():
+            return
+        run = Run(folder)
+        try:
+            _ = run.config
+        except BadInput:
+            return  # damaged: that is this run's own failure, and no reason to stop the others
+        refuse_other_config(run, read_config(self.config["algorithm"], self._options))
+
+    def work(self, folder: Path) -> None:
+        from litmus.training.api import train
+
+        if folder.is_dir():  # its last process may still be about to stop
+            wait_for_lock(RunDirectory(folder), SECONDS_TO_LET_GO).close()
+        train(self.config["algorithm"], out=folder, resume_if_exists=True, **self._options)
+
+    @property
+    def _options(self) -> Values:
+        return {name: value for name, value in self.config.items() if name != "algorithm"}

@@ -1,0 +1,303 @@
+"""What an experiment comes to: tables, figures and a page, from its run directories alone."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from litmus.analysis.comparison import Comparison
+from litmus.analysis.groups import Group
+from litmus.analysis.records import RunRecord
+from litmus.analysis.statistics import FEWEST_FOR_INTERVAL
+from litmus.errors import BadInput
+from litmus.files import write_bytes
+from litmus.reports.comparison_figures import MOST_CURVES, draw_curves, draw_profiles
+from litmus.reports.comparison_table import HEAD as TABLE_HEAD
+from litmus.reports.comparison_table import (
+    WIDEST,
+    Figures,
+    shorten_task,
+    show_interval,
+    write_html,
+    write_markdown_table,
+    write_rows,
+    write_wide,
+)
+from litmus.reports.headline import write_tiles
+from litmus.reports.html import count, note, paragraph, show_number, table, tag
+from litmus.reports.page import Content, write_page
+from litmus.reports.plots import write_figures
+from litmus.reports.provenance import write_configuration, write_run_table
+from litmus.reports.sections import Sections
+from litmus.reports.words import write_glossary
+from litmus.runs.final import DEFINITION
+
+MOST_CONFIGURATIONS = 24
+"""That are written out whole on the page."""
+
+
+@dataclass(frozen=True)
+class ComparisonReport:
+    title: str
+    comparison: Comparison
+    groups: Sequence[Group]
+    """The runs that the comparison is made of, one group per task and algorithm."""
+    paper: Figures = field(default_factory=Figures)
+    missing: Sequence[str] = ()
+    """Runs that are planned and not finished, or that cannot be read, in words."""
+    remarks: Sequence[str] = ()
+    """What is wrong with runs that are in it."""
+
+    @property
+    def records(self) -> list[RunRecord]:
+        return [record for group in self.groups for record in group.records]
+
+    def write(self, folder: Path) -> list[Path]:
+        """table.md, table.json, report.html and figures/."""
+        charts = draw_curves(self.comparison, self.groups)
+        profile = draw_profiles(self.comparison) if len(self.comparison.trained) > 1 else None
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            written = [folder / name for name in ("table.md", "table.json", "report.html")]
+            page = write_page(self._make_page(charts, profile))
+            for path, text in zip(
+                written, (self.to_markdown(), to_text(self.comparison.to_json()), page), strict=True
+            ):
+                write_bytes(path, text.encode())
+            figures = [*charts, *([profile] if profile is not None else [])]
+            return written + write_figures(figures, folder / "figures")
+        except OSError as error:
+            raise BadInput(f"cannot write to {folder}: {error.strerror}") from error
+
+    def write_results(self, path: Path) -> None:
+        """The table with every seed's curve as one JSON file, and the Markdown beside it."""
+        results = self.comparison.to_json()
+        for group in self.groups:
+            cell = results.get(group.task, {}).get(group.label)
+            if cell is not None:
+                cell["curves"] = {str(record.seed): _read_curve(record) for record in group.records}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(path, to_text(results, indent=None).encode())
+            write_bytes(path.with_suffix(".md"), self.to_markdown().encode())
+        except OSError as error:
+            raise BadInput(f"cannot write {path}: {error.strerror}") from error
+
+    def to_markdown(self) -> str:
+        parts = [f"# {self.title}"]
+        if len(self.comparison.algorithms) <= WIDEST:
+            parts.append("Final return, mean ± standard deviation over seeds:")
+            parts.append(write_markdown_table(*write_wide(self.comparison, self.paper)))
+        parts.append(write_markdown_table(TABLE_HEAD, write_rows(self.comparison, self.paper)))
+        parts.append(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}")
+        parts.append("Every seed:\n\n" + self._list_seeds())
+        if overall := self._write_overall():
+            parts.append("Over all tasks. " + say_scores(self.comparison))
+            parts += [write_markdown_table(head, rows) for _, head, rows in overall]
+        if self.missing:
+            parts.append("Not in these figures:\n\n" + _list(self.missing))
+        if self.remarks:
+            parts.append("What could not be read:\n\n" + _list(self.remarks))
+        parts.append(self._write_provenance())
+        return "\n\n".join(parts) + "\n"
+
+    def _list_seeds(self) -> str:
+        lines = [
+            f"- {shorten_task(cell.task)}, {cell.algorithm}: "
+            + " ".join(
+                f"{show_number(r)} ({s})" for s, r in zip(cell.seeds, cell.returns, strict=True)
+            )
+            for cell in self.comparison.cells
+        ]
+        return "\n".join([*lines, "\nThe seed stands in brackets."])
+
+    def _write_overall(self) -> list[tuple[str, list[str], list[list[str]]]]:
+        """Tables over all tasks: caption, head and rows."""
+        comparison, names = self.comparison, self.comparison.trained
+        if not comparison.scored_tasks or not 2 <= len(names) <= WIDEST:
+            return []
+        has_intervals = comparison.has_intervals
+        scores, better = [], []
+        for name in names:
+            found = comparison.score_interquartile(name)
+            interval = show_interval(found) if has_intervals else "too few seeds"
+            scores.append([name, show_number(found.value), interval])
+        for first, second in combinations(names, 2):
+            found = comparison.compare(first, second)
+            interval = show_interval(found) if has_intervals else "too few seeds"
+            better.append([f"{first} above {second}", show_number(found.value), interval])
+        return [
+            (
+                "Interquartile mean of scores",
+                ["Algorithm", "Interquartile mean of scores", "95% interval"],
+                scores,
+            ),
+            (
+                "Probability that a run ends above another",
+                ["Run", "Probability", "95% interval"],
+                better,
+            ),
+        ]
+
+    def _write_provenance(self) -> str:
+        """What the runs themselves say of where they come from."""
+        origins = [record.provenance for record in self.records]
+        commands = _unique(shlex.join(map(str, one.get("command", []))) for one in origins)
+        commits = _unique(str(one.get("commit")) for one in origins)
+        versions = _unique(_join(one.get("versions")) for one in origins)
+        hardware = _unique(_join(one.get("hardware")) for one in origins)
+        lines = [f"- command: `{one}`" for one in commands[:4] if one]
+        lines += [f"- commit: {', '.join(commits)}"]
+        lines += [f"- versions: {one}" for one in versions]
+        lines += [f"- hardware: {one}" for one in hardware]
+        return "Made by:\n\n" + "\n".join(lines)
+
+    def _make_page(self, charts: Sequence[Any], profile: Any) -> Content:
+        sections, records = Sections(), self.records
+        body = write_html(self.comparison, self.paper)
+        body += paragraph(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}", "small")
+        body += note(self.missing, "Not in these figures") if self.missing else ""
+        body += note(self.remarks, "What could not be read") if self.remarks else ""
+        sections.add("returns", "Final returns", "What each algorithm ended with.", body)
+        chosen = ""
+        if len(self.comparison.trained) > MOST_CURVES:
+            chosen = f" Of {len(self.comparison.trained)} algorithms, the best {MOST_CURVES}."
+        sections.add(
+            "learning",
+            "Learning curves",
+            "How the return of the policy changed during training." + chosen,
+            sections.draw(charts, "figures single" if len(charts) == 1 else "figures"),
+        )
+        overall = "".join(
+            table(head, [[escape(text) for text in row] for row in rows], caption, numbers=(1, 2))
+            for caption, head, rows in self._write_overall()
+        )
+        overall += sections.draw([profile], "figures single") if profile is not None else ""
+        sections.add("overall", "Over all tasks", say_scores(self.comparison), overall)
+        sections.add("runs", "Runs", "Every run.", write_run_table(records, self.groups, ()))
+        groups = self.groups[:MOST_CONFIGURATIONS]
+        firsts = [group.records[0] for group in groups]
+        introduction = "What the first run of each configuration was made with."
+        if len(self.groups) > len(groups):
+            introduction += f" Of {len(self.groups)} configurations, {len(groups)} are shown."
+        sections.add(
+            "configuration",
+            "Configuration and provenance",
+            introduction,
+            write_configuration(firsts, groups),
+        )
+        return Content(
+            self.title,
+            self._write_lead(),
+            write_tiles(records, self.groups, ()),
+            sections.written,
+            sections.figures,
+            write_glossary(WORDS),
+        )
+
+    def _write_lead(self) -> str:
+        comparison = self.comparison
+        lines = [
+            f"{count(len(self.records), 'run')}: {count(len(comparison.trained), 'algorithm')} on "
+            f"{count(len(comparison.tasks), 'task')}."
+        ]
+        lines += [say_beside_paper(comparison, self.paper, name) for name in comparison.algorithms]
+        if self.missing:
+            lines.append(f"{count(len(self.missing), 'run')} not finished.")
+        return "".join(tag("p", escape(line), class_="lead") for line in lines if line)
+
+
+WORDS = (
+    (
+        "Return",
+        "The sum of all rewards of one episode. An evaluation is the mean return of the policy "
+        "without noise, over some episodes.",
+    ),
+    ("Final return", f"It is {DEFINITION}."),
+    (
+        "Interval, range",
+        "A 95% interval of the mean says where the mean of other runs like these may lie; it is "
+        f"bootstrapped over seeds. Fewer than {FEWEST_FOR_INTERVAL} seeds are too few for one: "
+        "then it is the lowest and the highest seed.",
+    ),
+    (
+        "Above untrained",
+        "Whether the interval of what a policy earns more than before its training, seed by seed, "
+        "lies above zero.",
+    ),
+    (
+        "Interquartile mean",
+        "The mean of the middle half of the values: one run that went wrong does not move it much.",
+    ),
+    (
+        "Score",
+        "A return on a scale on which tasks can be averaged: 0 is what the untrained policies earn "
+        "in the task, 1 the mean of the algorithm that is best there.",
+    ),
+    (
+        "Probability that a run ends above another",
+        "For two runs by chance of the two algorithms, in the same task; every task counts alike.",
+    ),
+)
+
+
+def say_intervals(comparison: Comparison) -> str:
+    few = any(cell.mean.is_range for cell in comparison.cells)
+    words = "Intervals are bootstrapped over seeds."
+    if few:
+        words += f" With fewer than {FEWEST_FOR_INTERVAL} seeds the range is shown instead."
+    return words
+
+
+def say_scores(comparison: Comparison) -> str:
+    left_out = [task for task in comparison.tasks if task not in comparison.scored_tasks]
+    words = (
+        "A score is 0 for the untrained policies of a task and 1 for the mean of the algorithm "
+        "that is best there."
+    )
+    if left_out:
+        names = ", ".join(map(shorten_task, left_out))
+        words += f" Not scored: {names}."
+    return words
+
+
+def say_beside_paper(comparison: Comparison, paper: Figures, algorithm: str) -> str:
+    """Where an algorithm's mean is below what the paper reports, less its standard deviation."""
+    cells = [cell for cell in comparison.cells if cell.algorithm == algorithm]
+    known = [(cell, found) for cell in cells if (found := paper.find(cell)) is not None]
+    if not known:
+        return ""
+    below = [c for c, (mean, std) in known if c.mean.value < mean - (std or 0.0)]
+    words = f"{algorithm}: within or above the paper's mean ± standard deviation on "
+    words += f"{len(known) - len(below)} of {count(len(known), 'task')}"
+    names = ", ".join(shorten_task(cell.task) for cell in below)
+    return f"{words}; below it on {names}." if below else f"{words}."
+
+
+def to_text(data: Any, indent: int | None = 2) -> str:
+    return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _read_curve(record: RunRecord) -> dict[str, list[float]]:
+    curve = record.evaluation_curve("steps")
+    return {"steps": [int(x) for x in curve.x], "returns": curve.y.tolist()}
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _unique(texts: Any) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+def _join(values: object) -> str:
+    if not isinstance(values, dict):
+        return "unknown"
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)

@@ -1,0 +1,150 @@
+"""Labelled images by name or by folder: where their files are looked for, and what they hold.
+
+In this order: the folder that the user names, `LITMUS_DATA`, the user's cache; a set that is known
+by name is downloaded into the cache where it is nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.errors import BadInput, option
+from litmus.tasks.idx import read_idx
+from litmus.tasks.known_images import IMAGE_SETS, PARTS, ImageSet
+
+VARIABLE = "LITMUS_DATA"
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Images [N, *state] and the class of each [N]."""
+
+    images: NDArray[Any]
+    labels: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def select(self, places: NDArray[np.int64]) -> Labelled:
+        return Labelled(self.images[places], self.labels[places])
+
+
+def read_image_set(name: str, data: str | None = None) -> tuple[Labelled, Labelled]:
+    """Training and test images of a set; BadInput says what is missing or wrong, and where."""
+    return _read_folder(name, find_folder(name, data))
+
+
+def find_folder(name: str, data: str | None = None) -> Path:
+    """The folder that holds the set; a known one is downloaded where it is nowhere."""
+    if data is not None:
+        given = Path(data).expanduser()
+        found = _look_into(given, name)
+        if found is None:
+            raise BadInput(f"{option('data', data)}: {describe_missing(given)}")
+        return found
+    places = [Path(value)] if (value := os.environ.get(VARIABLE)) else []
+    for place in (*places, find_cache()):
+        if (found := _look_into(place, name)) is not None:
+            return found
+    known = IMAGE_SETS[name]
+    if not known.mirrors:
+        raise BadInput(
+            f"task '{name}' needs a folder with {', '.join(f'{part}.gz' for part in PARTS)}: name "
+            f"it with {option('data')} or {VARIABLE}"
+        )
+    return _download(name, known)
+
+
+def find_cache() -> Path:
+    """Where downloads are kept."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "litmus"
+
+
+def describe_missing(folder: Path) -> str:
+    """Which of the four files a folder lacks, in words."""
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    missing = [part for part in PARTS if _find_part(folder, part) is None]
+    return f"{folder} holds no {' and no '.join(missing)} (with or without .gz)"
+
+
+def _look_into(folder: Path, name: str) -> Path | None:
+    """The folder itself, or the one in it that is named as the set; None where neither is whole."""
+    for place in (folder / name, folder):
+        found = [part for part in PARTS if _find_part(place, part) is not None]
+        if len(found) == len(PARTS):
+            return place
+        if found:
+            raise BadInput(f"task '{name}': {describe_missing(place)}")
+    return None
+
+
+def _find_part(folder: Path, part: str) -> Path | None:
+    for path in (folder / part, folder / f"{part}.gz"):
+        if path.exists():
+            return path
+    return None
+
+
+def _download(name: str, known: ImageSet) -> Path:
+    from litmus.tasks.download import Source, download
+
+    folder = find_cache() / name
+    sources = [
+        Source(f"{part}.gz", tuple(mirror + f"{part}.gz" for mirror in known.mirrors), md5)
+        for part, md5 in known.md5.items()
+    ]
+    try:
+        download(name, sources, folder)
+    except OSError as error:
+        reason = " ".join(str(error).split())
+        raise BadInput(
+            f"'{name}' is not on this machine and cannot be downloaded ({reason}); put "
+            f"{', '.join(source.name for source in sources)} into {folder}, or name their folder "
+            f"with {option('data')} or {VARIABLE}"
+        ) from error
+    return folder
+
+
+@lru_cache(maxsize=2)
+def _read_folder(name: str, folder: Path) -> tuple[Labelled, Labelled]:
+    train, test = (_read_labelled(folder, *PARTS[i : i + 2]) for i in (0, 2))
+    wanted = IMAGE_SETS[name].shape
+    if wanted is not None and train.images.shape != wanted:
+        raise BadInput(
+            f"{folder} does not hold {name}, but {len(train):,} images of "
+            f"{_show(train.images.shape[1:])} pixels; {option('task', 'images')} reads any set"
+        )
+    if train.images.shape[1:] != test.images.shape[1:]:
+        raise BadInput(
+            f"{folder} holds training images of {_show(train.images.shape[1:])} pixels and test "
+            f"images of {_show(test.images.shape[1:])}"
+        )
+    return train, test
+
+
+def _read_labelled(folder: Path, images_part: str, labels_part: str) -> Labelled:
+    images_path, labels_path = (_find_part(folder, part) for part in (images_part, labels_part))
+    assert images_path is not None
+    assert labels_path is not None
+    images, labels = read_idx(images_path), read_idx(labels_path)
+    if images.ndim not in (3, 4) or 0 in images.shape:
+        raise BadInput(f"{images_path} holds no images: {_show(images.shape)} values")
+    if labels.ndim != 1 or labels.dtype.kind not in "iu" or len(labels) != len(images):
+        raise BadInput(
+            f"{labels_path} does not hold one class for each of the {len(images):,} images in "
+            f"{images_path.name}"
+        )
+    return Labelled(images, labels.astype(np.int64))
+
+
+def _show(shape: tuple[int, ...]) -> str:
+    return " × ".join(map(str, shape))

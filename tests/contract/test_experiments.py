@@ -1,0 +1,198 @@
+"""An experiment does what its runs alone would, whatever happens on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import Popen
+from typing import Any
+
+import pytest
+from harness import (
+    Hold,
+    assert_one_line,
+    assert_same_result,
+    count_lines,
+    tiny,
+    train_tiny,
+    wait_until,
+)
+
+import litmus
+from litmus.cli import main
+from litmus.experiments import folder as experiment_folder
+from litmus.experiments.api import make_plan
+from litmus.experiments.plan import Choices
+
+WALK, SLOW, RAISING = (f"toys:Toy{kind}Walk-v0" for kind in ("", "Slow", "Raising"))
+
+
+def write_plan(path: Path, tasks: list[str], **values: Any) -> Path:
+    options = tiny("pssvf")
+    described = {"tasks": tasks, "seeds": 2, "steps": 40, "preset": "small", "options": options}
+    described |= values
+    path.write_text(json.dumps(described))
+    return path
+
+
+def list_changes(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
+def test_an_experiment_trains_what_train_would_and_never_trains_it_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK], algorithms=["pssvf", "random"])
+    command = ["experiment", str(plan), "--out", str(tmp_path / "out"), "--jobs", "2"]
+    assert main(command) == 0
+    out = tmp_path / "out"
+    for seed in (0, 1):
+        train_tiny(tmp_path / f"{seed}", seed=seed, preset="small")
+        assert_same_result(out / f"runs/{WALK}/pssvf/seed-{seed}", tmp_path / f"{seed}")
+    before, table = list_changes(out / "runs"), (out / "table.md").read_text()
+    assert main([*command, "--results", str(tmp_path / "all.json")]) == 0
+    assert list_changes(out / "runs") == before
+    assert (out / "table.md").read_text() == table
+    assert "wrote  " in capsys.readouterr().out
+    found = json.loads((out / "table.json").read_text())[WALK]
+    assert set(found) == {"pssvf", "random", "untrained"}
+    finals = [litmus.Run(tmp_path / f"{seed}").final_return for seed in (0, 1)]
+    assert found["pssvf"]["returns"] == finals
+    assert found["pssvf"]["seeds"] == [0, 1]
+    assert found["pssvf"]["steps"] == 40
+    assert found["pssvf"]["mean"] == pytest.approx(sum(finals) / 2)
+    curves = json.loads((tmp_path / "all.json").read_text())[WALK]["pssvf"]["curves"]
+    assert curves["1"]["returns"] == [e["mean"] for e in litmus.Run(tmp_path / "1").evaluations]
+    suffixes = {path.suffix for path in (out / "figures").iterdir()}
+    assert suffixes == {".png", ".svg"}
+    assert "<!doctype html>" in (out / "report.html").read_text()
+
+
+def test_an_experiment_that_is_interrupted_or_killed_goes_on_to_the_same_end(
+    tmp_path: Path, hold: Hold, litmus_process: Callable[..., Popen[str]]
+) -> None:
+    options = {**tiny("pssvf"), "checkpoint_seconds": 0}
+    plan = write_plan(tmp_path / "mine.json", [SLOW], seeds=1, options=options)
+    command = ("experiment", plan, "--out", "out")
+    run = tmp_path / f"out/runs/{SLOW}/pssvf/seed-0"
+    for lines, sent, code in ((3, signal.SIGINT, 130), (6, signal.SIGKILL, -signal.SIGKILL)):
+        hold.hold(run / "metrics.jsonl", lines)
+        process = litmus_process(*command, env=hold.environment)
+        wait_until(lambda lines=lines: count_lines(run / "metrics.jsonl") >= lines, process)
+        process.send_signal(sent)
+        if sent == signal.SIGINT:
+            wait_until(lambda: "stopping" in (process.stderr.readline() or ""))  # noqa: B023
+        hold.release()
+        _, err = process.communicate()
+        assert process.returncode == code
+        assert code < 0 or "the same command goes on" in err
+        assert litmus.Run(run).status == "unfinished"
+    finished = litmus_process(*command)
+    _, err = finished.communicate()
+    assert finished.returncode == 0, err
+    train_tiny(tmp_path / "whole", task=SLOW, checkpoint_seconds=0, preset="small")
+    assert_same_result(run, tmp_path / "whole")
+
+
+def test_the_failure_of_one_is_named_at_the_end_and_the_rest_is_written_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [RAISING, WALK], seeds=1)
+    assert main(["experiment", str(plan), "--out", "out"]) == 1
+    shown = capsys.readouterr()
+    assert_one_line(shown.err.splitlines()[-1], "1 of 2 jobs failed", RAISING, "the arm fell off")
+    log = Path("out/logs/runs") / RAISING / "pssvf/seed-0.txt"
+    assert "RuntimeError: the arm" in log.read_text()
+    assert set(json.loads(Path("out/table.json").read_text())) == {WALK}
+    assert f"- {RAISING}, pssvf, seed 0: at 0%" in Path("out/table.md").read_text()
+    damaged = Path("out/runs") / WALK / "pssvf/seed-0/config.json"
+    damaged.write_text(damaged.read_text().replace('"seed": 0', '"seed": 1'))
+    assert main(["experiment", str(plan), "--out", "out", "--redraw"]) == 2
+    assert_one_line(capsys.readouterr().err.splitlines()[-1], "no run in out is finished yet")
+
+
+def test_a_dry_run_shows_what_there_is_to_do_and_does_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK], grid={"noise": [0.1, 0.2]})
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["experiment", str(plan), "--seeds", "5-7", "--dry-run"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "mine: 6 jobs in experiments/mine"
+    assert lines[1].split() == f"{WALK}, noise=0.1 3 x 40 steps".split()
+    assert lines[-1] == "to do: 6 jobs, 240 steps"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+MISTAKES = [
+    (["nothing"], "unknown experiment 'nothing'"),
+    (["learning-curve"], "did you mean 'learning-curves'?"),
+    (["none.toml"], "there is no file none.toml"),
+    (["weighting", "--tasks", "Hopper-v5", "Hoper-v5"], "did you mean 'Hopper-v5'"),
+    (["weighting", "--algorithms", "no-weights", "noweights"], "did you mean 'no-weights'?"),
+    (["weighting", "--seeds", "3-1"], "--seeds holds no seed"),
+    (["weighting", "--seeds", "x"], "--seeds takes a number of seeds or a range"),
+    (["weighting", "--steps", "0"], "--steps must be at least 1"),
+    (["weighting", "--preset", "papr"], "did you mean 'paper'?"),
+    (["weighting", "--jobs", "0"], "--jobs must be between 1 and"),
+    (["weighting", "--executor", "rai"], "unknown --executor 'rai'; did you mean 'ray'?"),
+    (["weighting", "--ray-address", "here:1"], "--ray-address is for --executor ray"),
+    (["weighting", "--results", "table.md"], "--results takes a file that ends in .json"),
+    (["weighting", "--results", "file/x.json"], "cannot write to file/x.json"),
+    (["weighting", "--out", "file"], "cannot write to file"),
+    (["weighting", "--out", "full"], "full exists already"),
+    (["weighting", "--out", "other"], "other holds the experiment mine, not weighting"),
+    (["weighting", "--redraw", "--out", "nowhere"], "no run in nowhere is finished yet"),
+]
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "something").touch()
+    experiment_folder.write_json(
+        _make(tmp_path / "other") / experiment_folder.DESCRIPTION, {"experiment": "mine"}
+    )
+
+
+def _make(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize(("arguments", "words"), MISTAKES, ids=lambda value: str(value)[:60])
+def test_a_mistake_is_one_line_and_nothing_trains(
+    arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(tmp_path.rglob("*"))
+    assert main(["experiment", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert_one_line(shown.err.replace("report  reading the runs\n", ""), words)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_runs_of_other_options_are_not_mixed_with_these(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK], seeds=1)
+    train_tiny(tmp_path / f"out/runs/{WALK}/pssvf/seed-0", steps=80, preset="small")
+    experiment_folder.write_json(tmp_path / "out/experiment.json", {"experiment": "mine"})
+    assert main(["experiment", str(plan), "--out", "out"]) == 2
+    assert_one_line(capsys.readouterr().err, "--steps is 80 there and 40 here")
+
+
+def test_one_experiment_at_a_time_works_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(experiment_folder, "SECONDS_TO_LET_GO", 0.0)
+    plan = make_plan(write_plan(tmp_path / "mine.json", [WALK]), Choices())
+    with (
+        experiment_folder.claim_folder(tmp_path / "out", plan),
+        pytest.raises(litmus.BadInput, match="another process is working on"),
+        experiment_folder.claim_folder(tmp_path / "out", plan),
+    ):
+        pytest.fail("two at once")

@@ -1,0 +1,144 @@
+"""Runs on sets of images: the same trainer, resume, evaluate and report as everywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from harness import assert_one_line, without_times
+from tiny_images import OPTIONS, write_set
+
+import litmus
+from litmus.cli import main
+from litmus.presets import PRESETS
+from litmus.runs.run import Run
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_set(tmp_path_factory.mktemp("images")))
+
+
+def train(out: Path, data: str, **options: Any) -> Run:
+    return litmus.train(
+        "pssvf", out=out, quiet=True, data=data, **{"preset": "tuned", **OPTIONS, **options}
+    )
+
+
+@pytest.mark.parametrize("preset", ["tuned", "paper", "quick"])
+def test_a_preset_trains_a_network_on_images(preset: str, data: str, tmp_path: Path) -> None:
+    run = train(tmp_path / "run", data, preset=preset, steps=8)
+    assert run.config.architecture == "cnn"
+    assert run.status == "finished"
+    assert 0 <= run.evaluations[-1]["mean"] <= 100
+    assert run.evaluations[-1]["training_mean"] < 0
+
+
+def test_the_presets_of_the_paper_and_ours_differ_where_the_docs_say() -> None:
+    paper, tuned = (PRESETS[name].values("pssvf", "mnist") for name in ("paper", "tuned"))
+    assert (paper["round_size"], paper["batch_size"], paper["buffer_size"]) == (1, 4, 1000)
+    assert (paper["noise"], paper["policy_lr"], paper["evaluator_lr"]) == (0.05, 1e-6, 1e-3)
+    assert (paper["policy_updates"], paper["evaluator_updates"]) == (1, 5)
+    assert (paper["probing_low"], paper["probing_high"], paper["recency"]) == (-0.5, 0.5, 0.8)
+    assert tuned["shared_start"]
+    assert tuned["batches"] == "rounds"
+
+
+class Stop(Exception):
+    pass
+
+
+def test_a_run_that_forgets_old_rounds_is_resumed_exactly(data: str, tmp_path: Path) -> None:
+    options = {"steps": 80, "history_rounds": 2, "checkpoint_seconds": 0.0, "buffer_size": 8}
+    whole = train(tmp_path / "whole", data, **options)
+
+    def stop(notice: litmus.Notice) -> None:
+        if notice.event["event"] == "round" and notice.event["round"] in (5, 12):
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(tmp_path / "run", data, callback=stop, **options)
+    with pytest.raises(Stop):
+        litmus.resume(tmp_path / "run", quiet=True, callback=stop)
+    run = litmus.resume(tmp_path / "run", quiet=True)
+    assert run.policy_path.read_bytes() == whole.policy_path.read_bytes()
+    assert run.evaluator_path.read_bytes() == whole.evaluator_path.read_bytes()
+    assert without_times(run.metrics) == without_times(whole.metrics)
+    for one in (run, whole):
+        kept = sorted(path.name for path in one.history_path.glob("rounds*.bin"))
+        assert "rounds.bin" not in kept
+        assert 1 <= len(kept) <= 4
+
+
+def test_the_newest_checkpoint_may_be_lost_when_rounds_are_forgotten(
+    data: str, tmp_path: Path
+) -> None:
+    options = {"steps": 60, "history_rounds": 1, "checkpoint_seconds": 0.0, "buffer_size": 8}
+    whole = train(tmp_path / "whole", data, **options)
+
+    def stop(notice: litmus.Notice) -> None:
+        if notice.event["event"] == "round" and notice.event["round"] == 9:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train(tmp_path / "run", data, callback=stop, **options)
+    newest = max((tmp_path / "run" / "checkpoints").glob("*.safetensors"))
+    newest.write_bytes(b"damaged")
+    run = litmus.resume(tmp_path / "run", quiet=True)
+    assert run.policy_path.read_bytes() == whole.policy_path.read_bytes()
+
+
+def test_a_task_in_memory_is_a_function_of_ones_own(tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "own_images.py").write_text(
+        "from tiny_images import draw\n"
+        "from litmus.tasks.classification import ClassificationTask\n"
+        "def make(images_per_episode=12):\n"
+        "    return ClassificationTask(*draw(60), images_per_episode=images_per_episode)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = {**OPTIONS, "task": "own_images:make", "architecture": "cnn", "steps": 8}
+    run = litmus.train("pssvf", out=tmp_path / "run", quiet=True, workers=0, **own)
+    assert run.status == "finished"
+
+
+def test_commands_speak_of_images(data: str, tmp_path: Path, capsys: Any) -> None:
+    words = ["train", "pssvf", "--task", "images", "--preset", "quick", "--out", "run"]
+    small = ["--channels", "2", "--steps", "16", "--round-size", "4", "--buffer-size", "16"]
+    assert main([*words, "--data", "nowhere"]) == 2
+    assert_one_line(capsys.readouterr().err, "there is no folder")
+    assert main([*words, *small, "--data", data, "--device", "cpu"]) == 0
+    assert main(["evaluate", "run", "--episodes", "2"]) == 0
+    assert main(["report", "run", "--figures", "figures"]) == 0
+    page = Path("run/report.html").read_text()
+    assert "How the probing states took shape" in page
+    assert "cannot be shown" not in page
+    pictures = {path.name for path in Path("figures/probing-run").iterdir()}
+    assert pictures == {"probing-images.png", "evolution.png", "choices.txt"}
+
+
+def test_learning_tells_the_corners_apart(data: str, tmp_path: Path) -> None:
+    """Three classes: chance is 33%. The rules of `tuned`, with steps for a small problem."""
+    run = train(
+        tmp_path / "run",
+        data,
+        steps=2000,
+        round_size=16,
+        round_turns=1,
+        batch_size=16,
+        buffer_size=256,
+        evaluator_updates=8,
+        policy_updates=8,
+        noise=0.05,
+        policy_step=3.0,
+        policy_step_decay=0.0,
+        probing_states=6,
+        evaluator_hidden=(16,),
+        env_kwargs={"images_per_episode": 60},
+        evaluate_every=800,
+        evaluate_episodes=8,
+    )
+    untrained, *_, last = (event["mean"] for event in run.evaluations)
+    assert np.isfinite(untrained)
+    assert last > 80

@@ -1,0 +1,150 @@
+"""The experiments on images, on a small set: what is planned, done and written down."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tiny_images import write_set
+
+from litmus.errors import BadInput
+from litmus.experiments.image_results import add_result, summarize
+from litmus.experiments.jobs import TrainJob, build_job, describe_job
+from litmus.experiments.mnist_offline import MNIST_OFFLINE, OfflineJob
+from litmus.experiments.mnist_online import MNIST_ONLINE
+from litmus.experiments.offline import MOST_DISTANCE, Setup, choose, collect, fit
+from litmus.experiments.offline_settings import PRESETS, OfflineSettings
+from litmus.experiments.plan import Choices
+from litmus.reports.progress import make_progress
+from litmus.tasks.classification import make_image_task
+
+SMALL = replace(
+    PRESETS["tuned"],
+    policies=150,
+    heads=((), (4,)),
+    updates=30,
+    batch_size=8,
+    most_accuracy=0.4,
+    images=40,
+    probing_states=3,
+    climb_steps=10,
+    fresh=2,
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    return str(write_set(tmp_path / "set"))
+
+
+def make_setup(data: str, settings: OfflineSettings = SMALL) -> tuple[Setup, list]:
+    tasks = [
+        make_image_task("images", data, held_out, images_per_episode=settings.images)
+        for held_out in ("validation", "test")
+    ]
+    return Setup.of(tasks[0], settings), tasks
+
+
+def test_online_runs_are_presets_times_sizes_times_seeds(data: str) -> None:
+    choices = Choices(tasks=("images",), seeds=(3, 4), data=data, probing_states=7, steps=32)
+    jobs = MNIST_ONLINE.plan("mnist-online", choices).jobs
+    assert [job.name for job in jobs] == [
+        f"images, {preset}-7, seed {seed}" for seed in (3, 4) for preset in ("tuned", "paper")
+    ]
+    for job in jobs:
+        assert isinstance(job, TrainJob)
+        assert job.config["env_kwargs"]["held_out"] == "test"
+        assert job.config["selection_share"] == 0  # nothing may be chosen by test images
+        assert (job.config["data"], job.config["steps"]) == (data, 32)
+
+
+def test_only_bad_classifiers_are_learned_from(data: str) -> None:
+    setup, tasks = make_setup(data)
+    torch.manual_seed(0)
+    measured = collect(setup, tasks[0], np.random.default_rng(0))
+    assert len(measured.rows) == len(measured.returns) == 150 - measured.thrown_away
+    assert 0 < measured.thrown_away < 150
+    assert measured.highest_accuracy <= SMALL.most_accuracy
+
+
+def test_nothing_to_learn_from_is_said(data: str) -> None:
+    setup, tasks = make_setup(data, replace(SMALL, most_accuracy=-1.0))
+    with pytest.raises(BadInput, match="bad enough"):
+        collect(setup, tasks[0], np.random.default_rng(0))
+
+
+def test_a_judge_is_frozen_and_knows_what_is_usual(data: str) -> None:
+    setup, tasks = make_setup(data)
+    torch.manual_seed(0)
+    measured = collect(setup, tasks[0], np.random.default_rng(0))
+    judge = fit(setup, measured, ())
+    assert not any(parameter.requires_grad for parameter in judge.evaluator.parameters())
+    values, distance = judge.judge(setup.probe(measured.rows))
+    assert float(distance.mean()) == pytest.approx(1.0, rel=0.05)
+    assert values.mean() == pytest.approx(float(measured.returns.mean()), rel=0.2)
+
+
+def test_a_seed_is_done_once_and_written_up(data: str, tmp_path: Path) -> None:
+    choices = Choices(tasks=("images",), seeds=(1,), data=data)
+    plan = MNIST_OFFLINE.plan("mnist-offline", choices)
+    (job,) = plan.jobs
+    assert isinstance(job, OfflineJob)
+    small = {**job.settings, **vars(SMALL), "heads": [list(one) for one in SMALL.heads]}
+    job = replace(job, settings=small)
+    assert build_job(json.loads(json.dumps(describe_job(job)))) == job
+    folder = tmp_path / "out" / job.folder
+    assert job.look(folder).state == "missing"
+    job.work(folder)
+    assert job.look(folder).state == "finished"
+    before = (folder / "result.json").read_bytes()
+    job.work(folder)
+    assert (folder / "result.json").read_bytes() == before
+    with pytest.raises(BadInput, match="other settings"):
+        replace(job, seed=2).read(folder)
+    found = job.read(folder)
+    assert found["highest_accuracy_seen"] <= 0.4
+    assert len(found["chosen_by_validation"]) == len(found["chosen_by_familiarity"]) == 2
+    from litmus.experiments.mnist_offline import write_up
+
+    results = tmp_path / "results.json"
+    write_up([job], tmp_path / "out", results, make_progress(quiet=True))
+    entry = json.loads(results.read_text())["images_offline"]["tuned"]
+    assert entry["seeds"] == [pytest.approx(np.mean(found["chosen_by_validation"]))]
+
+
+def test_the_step_is_chosen_without_test_images() -> None:
+    curve = {
+        "validation_accuracy": [[0.1], [0.9], [0.5]],
+        "distance": [[0.1], [1.0], [MOST_DISTANCE + 1]],
+        "test_accuracy": [[0.2], [0.3], [1.0]],
+    }
+    assert choose(curve, by="validation_accuracy") == [0.3]
+    assert choose(curve, by="distance") == [0.3]
+    curve["distance"] = [[MOST_DISTANCE + 1]] * 3
+    assert choose(curve, by="distance") == [0.2]
+    curve["distance"] = [[0.0]] * 3
+    assert choose(curve, by="distance") == [1.0]
+
+
+def test_a_preset_that_there_is_not_is_named() -> None:
+    with pytest.raises(BadInput, match="did you mean 'paper'"):
+        MNIST_OFFLINE.plan("mnist-offline", Choices(preset="papre"))
+
+
+def test_results_keep_what_other_experiments_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "mnist.json"
+    add_result(path, "online_10", "paper", summarize([0.5, 0.7], 100, {"versions": {}}))
+    add_result(path, "online_10", "tuned", summarize([0.9], 100, {}))
+    add_result(path, "online_10", "paper", summarize([0.6, 0.8], 100, {"versions": {}}))
+    known = json.loads(path.read_text())["online_10"]
+    assert known["paper"]["mean"] == pytest.approx(0.7)
+    assert known["paper"]["std"] == pytest.approx(0.1414, abs=1e-4)
+    assert (known["tuned"]["seeds"], known["tuned"]["std"]) == ([0.9], None)
+    assert "versions" in known["paper"]["provenance"]
+    path.write_text("[]")
+    with pytest.raises(BadInput, match="JSON object"):
+        add_result(path, "offline", "paper", {})

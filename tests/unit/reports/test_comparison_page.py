@@ -1,0 +1,84 @@
+"""Tables and page of an experiment, from runs that are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from harness import train_tiny
+
+from litmus.analysis.comparison import Cell, Comparison
+from litmus.analysis.groups import Group
+from litmus.analysis.records import read_record
+from litmus.reports.comparison import ComparisonReport, say_beside_paper
+from litmus.reports.comparison_table import Figures, say_above_untrained, write_rows, write_wide
+
+PAPER = Figures({"Hopper": {"ours": (2969.0, 165.0), "theirs": (2340.0, None)}})
+
+
+def make_cell(algorithm: str, mean: float, count: int = 5, task: str = "Hopper-v5") -> Cell:
+    returns = tuple(mean + place - (count - 1) / 2 for place in range(count))
+    return Cell(task, algorithm, 100, tuple(range(count)), returns, (0.0,) * count)
+
+
+def test_a_row_shows_what_is_known_beside_the_paper() -> None:
+    (row,) = write_rows(Comparison((make_cell("ours", 3000.0),)), PAPER)
+    assert row[:3] == ["Hopper-v5", "ours", "3,000 ± 1.58"]
+    assert row[5:] == ["5", "100", "0.00", "yes", "2,969 ± 165"]
+    assert "range" not in row[3]
+
+
+def test_tasks_are_rows_and_algorithms_columns() -> None:
+    comparison = Comparison(
+        (
+            make_cell("ours", 10.0),
+            make_cell("theirs", 20.0),
+            make_cell("ours", 1.0, task="mine:Own"),
+        )
+    )
+    head, rows = write_wide(comparison, PAPER)
+    assert head == ["Task", "ours", "theirs", "paper: ours", "paper: theirs"]
+    assert [row[0] for row in rows] == ["Hopper-v5", "Own"]
+    assert rows[0][3:] == ["2,969 ± 165", "2,340"]
+    assert rows[1][2:] == ["–", "–", "–"]
+
+
+def test_it_is_said_where_an_algorithm_is_below_the_paper() -> None:
+    fine, below = make_cell("ours", 2810.0), make_cell("ours", 2800.0)
+    assert "on 1 of 1 task." in say_beside_paper(Comparison((fine,)), PAPER, "ours")
+    assert "below it on Hopper-v5" in say_beside_paper(Comparison((below,)), PAPER, "ours")
+    assert say_beside_paper(Comparison((below,)), PAPER, "others") == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "gain", "said"), [(5, 9.0, "yes"), (5, 0.0, "no"), (4, 9.0, "too")]
+)
+def test_above_untrained_needs_an_interval_above_zero(count: int, gain: float, said: str) -> None:
+    assert say_above_untrained(make_cell("ours", gain, count)).startswith(said)
+
+
+def test_names_of_ones_own_do_no_harm(tmp_path: Path) -> None:
+    """They stand in Markdown, HTML and file names."""
+    run = train_tiny(tmp_path / "run")
+    name = "<b>a|b</b>/../x"
+    record = read_record(run.path).without_rounds()
+    group = Group(name, f"toys:{name}", "pssvf", (record,))
+    cell = Cell(group.task, name, 40, (0,), tuple(group.finals), (0.0,))
+    report = ComparisonReport("<i>T</i>", Comparison((cell,)), [group], missing=["<u>none</u>"])
+    written = report.write(tmp_path / "out")
+    page = (tmp_path / "out/report.html").read_text()
+    for word in ("<b>a", "<i>T", "<u>none"):
+        assert word not in page
+    assert "a\\|b" in (tmp_path / "out/table.md").read_text()
+    assert all(path.resolve().is_relative_to(tmp_path / "out") for path in written)
+    assert json.loads((tmp_path / "out/table.json").read_text())[group.task][name]["seeds"] == [0]
+
+
+def test_a_record_without_its_rounds_says_the_same(tmp_path: Path) -> None:
+    record = read_record(train_tiny(tmp_path / "run", steps=200, preset="small").path)
+    less = record.without_rounds()
+    assert len(less.events) < len(record.events)
+    for name in ("final_return", "untrained_return", "steps", "episodes", "seconds", "state"):
+        assert getattr(less, name) == getattr(record, name), name
+    assert less.steps_per_episode == record.steps_per_episode
