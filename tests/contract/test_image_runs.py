@@ -134,7 +134,7 @@ def test_learning_tells_the_corners_apart(data: str, tmp_path: Path) -> None:
         noise=0.05,
         policy_step=3.0,
         policy_step_decay=0.0,
-        probing_states=6,
+        probing_states=12,
         evaluator_hidden=(16,),
         env_kwargs={"images_per_episode": 60},
         evaluate_every=800,
