@@ -125,7 +125,7 @@ def _tuned_images() -> Values:
         "evaluator_updates": 20,
         "policy_updates": 8,
         "evaluator_lr": 3e-3,
-        # Steps that fall, and an average: late steps make the answers over-confident.
+        # Steps that fall, and an average: late steps undo what was found.
         "policy_step": 2.0,
         "policy_step_decay": 50.0,
         "policy_average": 3.0,
