@@ -32,12 +32,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     )
     add_whole(parser, "steps", "steps of every run")
     parser.add_argument("--preset", metavar="NAME", help="instead of the experiment's own")
-    parser.add_argument(
-        "--probing-states",
-        type=partial(parse_whole, "probing_states"),
-        metavar="K",
-        help="of the experiments on images: instead of their own number",
-    )
+    add_whole(parser, "probing_states", "of the experiments on images: instead of their own number")
     parser.add_argument(
         "--data", metavar="DIR", help="of the experiments on images: the folder with their files"
     )
