@@ -134,6 +134,22 @@ class CountdownTask:
         pass
 
 
+class PatienceTask(CountdownTask):
+    """A step pays 0.2 and the action, and ends the episode if that was more than 0.5; holding back
+    for all twenty steps pays more."""
+
+    actions = ContinuousActions((-1.0,), (1.0,))
+
+    def step_through(self, act: Callable[[Any], Any], seed: int) -> Iterator[Transition]:
+        state = np.ones(1)
+        for number in range(20):
+            action = act(state)
+            is_over, reward = bool(action[0] > 0.5), 0.2 + 0.3 * float(action[0])
+            yield Transition(state, action, reward, state, is_over, number == 19, 0.0)
+            if is_over:
+                return
+
+
 @dataclass(frozen=True)
 class ConvArchitecture:
     """A convolution and a linear layer: nothing but `build`, no faster path of any kind."""

@@ -355,8 +355,6 @@ class DdpgConfig(TrainConfig):
     """Deep deterministic policy gradient: a critic of single actions learns from transitions, the
     policy follows the critic's gradient."""
 
-    distribution: Literal["auto", "deterministic"] = "auto"
-    """Kind of policy: deterministic, of continuous actions."""
     normalize_observations: bool = False
     """Normalise observations by the mean and standard deviation of those seen so far."""
     survival_bonus: Literal["auto", "keep", "remove"] = "keep"

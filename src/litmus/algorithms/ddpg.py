@@ -19,8 +19,9 @@ by its actions (`stepper.py`). Faster forms of the updates are handed in.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol, cast
 
@@ -48,7 +49,7 @@ from litmus.policies.rows import MlpShape
 from litmus.rollouts.base import Round
 from litmus.rollouts.episode import ActingPolicy
 from litmus.seeding import Stream, make_generator
-from litmus.tasks.base import FloatArray, Moments, StepsThrough, Task
+from litmus.tasks.base import FloatArray, Moments, RolloutPolicy, StepsThrough, Task
 
 logger = logging.getLogger("litmus")
 
@@ -118,7 +119,8 @@ class Learner:
         if self.architecture.head.is_unit_range:
             return actions
         center, half_range = self.action_units
-        return (actions - center) / half_range
+        in_units: Tensor = (actions - center) / half_range
+        return in_units
 
 
 class Updates(Protocol):
@@ -147,9 +149,9 @@ class Ddpg(SavesAttributes):
         self.config = config = cast(DdpgConfig, resources.config)
         self.architecture = architecture = resources.architecture
         self.device, head = resources.device, architecture.head
+        _require_deterministic(head, config.task)
         task = resources.task.build()
         self.task, self.stepper = task, Stepper(_require_steps(task, config.task), config.seed)
-        _require_deterministic(head, config.task)
         state_size = int(np.prod(architecture.state_shape))
         sizes = TransitionSizes(state_size, head.size)
         self.replay = Replay(
@@ -227,8 +229,8 @@ class Ddpg(SavesAttributes):
             is_finite = bool(np.isfinite(row).all())
             if is_finite:
                 rows.append(row)
-            else:  # it must not be learned from, nor can the episode be brought back without it
-                self.dropped += 1
+            else:
+                self._drop()
             if transition.terminated or transition.truncated or not is_finite:
                 if np.isfinite(stepper.return_):
                     returns.append((stepper.return_, stepper.training_return))
@@ -236,7 +238,18 @@ class Ddpg(SavesAttributes):
         width = self.replay.sizes.width
         return np.array(rows, dtype=np.float32).reshape(-1, width), returns
 
-    def _explore(self) -> Iterable[Act]:
+    def _drop(self) -> None:
+        """A transition that must not be learned from ends its episode, which could not be brought
+        back without it."""
+        if not self.dropped:
+            logger.warning(
+                "%s had a NaN or infinite reward or observation: it ends there, and so does every "
+                "one that has",
+                self.stepper.name,
+            )
+        self.dropped += 1
+
+    def _explore(self) -> Iterator[Act]:
         """How to act in each step of the block."""
         config, head = self.config, self.architecture.head
         first, sizes = self.blocks * config.update_every, (config.update_every, head.size)
@@ -246,12 +259,9 @@ class Ddpg(SavesAttributes):
         policy = ActingPolicy(self.architecture, self.flat_params, self.normalizer, generator)
         for number in range(config.update_every):
             if first + number < config.start_steps:
-                action = head.arrange(draw_action(head, evenly[number], noise[number]))
-                yield lambda _, action=action: action
+                yield partial(_insist, draw_action(head, evenly[number], noise[number]), head)
             else:
-                yield lambda state, change=config.noise * noise[number]: head.arrange(
-                    disturb(head, policy.act(state), change)
-                )
+                yield partial(disturb, config.noise * noise[number], head, policy)
 
     def _merge_moments(self, rows: NDArray[np.float32]) -> None:
         if len(rows):
@@ -277,7 +287,7 @@ class Ddpg(SavesAttributes):
                 f"learning diverged in block {self.blocks}: a parameter or loss is not finite; "
                 "smaller learning rates may help"
             )
-        return {"critic_loss": loss, "predicted_return": value}
+        return {"critic_loss": loss, "policy_value": value}
 
     def state_dict(self) -> Mapping[str, Any]:
         stepper = self.stepper
@@ -295,10 +305,11 @@ class Ddpg(SavesAttributes):
         )
         if not 0 <= steps <= stored <= self.blocks * self.config.update_every or episode < 0:
             raise ValueError("its transitions cannot be so many")
-        rows, sizes, head = self.replay.restore(stored, steps), self.replay.sizes, self.architecture.head
+        rows, sizes = self.replay.restore(stored, steps), self.replay.sizes
         self._set_normalizer()
         self.stepper.begin(episode)
-        actions = [head.arrange(action) for action in sizes.find_actions(rows)]
+        arrange = self.architecture.head.arrange
+        actions = [arrange(action) for action in sizes.find_actions(rows)]
         if not self.stepper.repeat(actions, sizes.find_states(rows)):
             logger.warning(
                 "%s did not go as it did before: the task does not repeat itself on this machine. "
@@ -321,12 +332,18 @@ def draw_action(
     return np.where(head.bounded, within, head.squash(normally.copy()))
 
 
+def _insist(action: NDArray[np.float32], head: ActionHead, observation: FloatArray) -> Any:
+    """The same, whatever is seen."""
+    return head.arrange(action)
+
+
 def disturb(
-    head: ActionHead, action: FloatArray, change: NDArray[np.float32]
-) -> NDArray[np.float32]:  # [A]
-    """An action changed by so many halves of its range, within the bounds."""
-    vector = np.asarray(action, dtype=np.float32).reshape(-1)
-    return np.clip(vector + head.units[1] * change, head.low, head.high)
+    change: NDArray[np.float32], head: ActionHead, policy: RolloutPolicy, observation: FloatArray
+) -> Any:
+    """What the policy does, changed by so many halves of its range, within the bounds."""
+    action = np.asarray(policy.act(observation), dtype=np.float32).reshape(-1)
+    changed: NDArray[np.float32] = action + head.units[1] * change
+    return head.arrange(np.clip(changed, head.low, head.high))
 
 
 def _draw_perceptron(shape: MlpShape) -> Tensor:
@@ -344,4 +361,7 @@ def _require_steps(task: Task, name: str) -> StepsThrough:
 
 def _require_deterministic(head: ActionHead, name: str) -> None:
     if head.distribution != "deterministic":
-        raise BadInput(f"ddpg needs continuous actions, and task '{name}' has discrete ones")
+        raise BadInput(
+            f"ddpg learns deterministic policies of continuous actions, and for task '{name}' this "
+            f"one is {head.distribution}"
+        )

@@ -90,7 +90,7 @@ class Replay:
 
     def select(self, places: Tensor) -> Batch:  # [N]
         states, actions = self.sizes.state, self.sizes.action
-        pieces = self.rows[places].split([states, actions, states, 1, 1], dim=1)
+        pieces = torch.split(self.rows[places], [states, actions, states, 1, 1], dim=1)
         return Batch(*pieces[:3], *(piece.squeeze(1) for piece in pieces[3:]))
 
     def keep(self, newest: int) -> int:

@@ -70,9 +70,7 @@ class TransitionLog:
                 rows[read - first : read - first + len(numbers)] = numbers
                 read += len(numbers)
         if read < end:
-            raise BadInput(
-                f"{self.folder} lacks transitions: number {read} of {end} is not there"
-            )
+            raise BadInput(f"{self.folder} lacks transitions: number {read} of {end} is not there")
         return rows
 
     def cut(self, end: int) -> None:
@@ -127,6 +125,9 @@ class TransitionLog:
 def _checksum(numbers: NDArray[np.float32], first: int) -> NDArray[np.uint32]:
     """Of each row and its number: one that was moved is noticed."""
     return np.array(
-        [zlib.crc32(row.tobytes(), number & 0xFFFFFFFF) for number, row in enumerate(numbers, start=first)],
+        [
+            zlib.crc32(row.tobytes(), number & 0xFFFFFFFF)
+            for number, row in enumerate(numbers, start=first)
+        ],
         dtype=np.uint32,
     )

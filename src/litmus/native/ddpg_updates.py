@@ -1,7 +1,7 @@
 """The update rules of `algorithms/ddpg.py` through the compiled kernels, without autograd.
 
-For perceptrons whose actions all have two bounds, on a CPU. Parameters and the state of Adam stay in
-torch's tensors, where everything else finds them.
+For perceptrons whose actions all have two bounds, on a CPU. Parameters and the state of Adam stay
+in torch's tensors, where everything else finds them.
 """
 
 from __future__ import annotations
@@ -63,9 +63,12 @@ class Network:
 
 
 class CompiledUpdates:
-    def __init__(self, library: Library, learner: Learner, batch_size: int, threads: int) -> None:
+    def __init__(
+        self, library: Library, learner: Learner, shape: MlpShape, batch_size: int, threads: int
+    ) -> None:
+        """`shape`: of the policy."""
         self.library, self.learner, self.threads = library, learner, threads
-        sizes, shape = learner.replay.sizes, learner.architecture.shape  # type: ignore[attr-defined]
+        sizes = learner.replay.sizes
         self.rows = torch.empty((batch_size, sizes.width))
         states, self.next_states, pairs, tried, self.next_pairs = (
             np.empty((batch_size, width), dtype=np.float32)
@@ -165,4 +168,4 @@ def compile_updates(learner: Learner, batch_size: int, threads: int) -> Compiled
         or any(p.dtype != torch.float32 for p in (learner.theta, learner.critic))
     ):
         return None
-    return CompiledUpdates(library, learner, batch_size, threads)
+    return CompiledUpdates(library, learner, architecture.shape, batch_size, threads)
