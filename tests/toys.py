@@ -134,20 +134,19 @@ class CountdownTask:
         pass
 
 
-class PatienceTask(CountdownTask):
-    """A step pays 0.2 and the action, and ends the episode if that was more than 0.5; holding back
-    for all twenty steps pays more."""
+class InvestingTask(CountdownTask):
+    """Ten steps; an action costs a third of itself, and is paid back whole in the next step."""
 
     actions = ContinuousActions((-1.0,), (1.0,))
 
     def step_through(self, act: Callable[[Any], Any], seed: int) -> Iterator[Transition]:
-        state = np.ones(1)
-        for number in range(20):
+        state = np.random.default_rng(seed).uniform(-1, 1, 1)
+        for number in range(10):
             action = act(state)
-            is_over, reward = bool(action[0] > 0.5), 0.2 + 0.3 * float(action[0])
-            yield Transition(state, action, reward, state, is_over, number == 19, 0.0)
-            if is_over:
-                return
+            following = action.astype(np.float64)
+            reward = float(state[0] - action[0] / 3)
+            yield Transition(state, action, reward, following, False, number == 9, 0.0)
+            state = following
 
 
 @dataclass(frozen=True)
