@@ -95,8 +95,10 @@ def test_ddpg_ends_where_theirs_ends(tmp_path: Path) -> None:
             device="cpu",
         )
         theirs.append(measure_theirs(model.learn(steps), task))
-    assert min(map(np.mean, (ours, theirs))) > -400  # of -1200 before training
     assert_alike(ours, theirs, leeway=10)
+    # One late learner widens the tolerance above; it does not move the median.
+    assert min(map(np.median, (ours, theirs))) > -200  # of -1200 before training
+    assert np.median(ours) == pytest.approx(np.median(theirs), abs=20)
 
 
 def test_ars_ends_where_theirs_ends(tmp_path: Path) -> None:
