@@ -19,6 +19,7 @@ by its actions (`stepper.py`). Faster forms of the updates are handed in.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -48,6 +49,8 @@ from litmus.policies.population import FlatPopulation, flatten
 from litmus.policies.rows import MlpShape
 from litmus.rollouts.base import Round
 from litmus.rollouts.episode import ActingPolicy
+from litmus.rollouts.failure import Patience
+from litmus.rollouts.serial import EpisodeWatch
 from litmus.seeding import Stream, make_generator
 from litmus.tasks.base import FloatArray, Moments, RolloutPolicy, StepsThrough, Task
 
@@ -193,10 +196,13 @@ class Ddpg(SavesAttributes):
             torch.from_numpy(head.units).to(self.device),
         )
         self.updates = accelerate(self.learner, config, resources)
+        self.watch = EpisodeWatch(Patience(logger.warning))
 
     def iterate(self) -> Progress:
         """One block of steps, and the updates after it."""
-        rows, returns = self._collect()
+        with self.watch.watching():
+            self.watch.running = (self.stepper.name, time.monotonic())
+            rows, returns = self._collect()
         self.replay.add(rows)
         self._merge_moments(rows)
         metrics = self._learn()

@@ -222,6 +222,13 @@ def test_what_is_not_finite_is_not_learned_from(tmp_path: Path, caplog) -> None:
     assert caplog.text.count("NaN") == 1
 
 
+def test_a_task_that_does_not_come_back_is_told_of(tmp_path: Path, monkeypatch, caplog) -> None:
+    monkeypatch.setattr("litmus.rollouts.serial.SECONDS_BETWEEN_LOOKS", 0.001)
+    monkeypatch.setattr("litmus.rollouts.failure.LONG_SECONDS", 0.0)
+    make(tmp_path, task="toys:ToySlowWalk-v0").iterate()
+    assert "waiting for training episode 0" in caplog.text
+
+
 def test_learning_that_diverges_ends_the_run(tmp_path: Path) -> None:
     algorithm = make(tmp_path, critic_lr=1e25, policy_lr=1e25, updates=60)
     with pytest.raises(RunFailed, match="diverged in block 0"):
