@@ -118,6 +118,9 @@ class TrainConfig:
         """Episodes that the algorithm asks its collector for at a time: the pool makes room."""
         return 1
 
+    def check_task(self, task: object, distribution: str) -> None:
+        """BadInput where the algorithm cannot learn in this task, or this kind of policy."""
+
     def to_dict(self) -> Values:
         """Flat, in plain values."""
         values: Values = {}
@@ -387,6 +390,15 @@ class DdpgConfig(TrainConfig):
     """Discount factor γ."""
     polyak: float = between(0, 1, 0.995)
     """How much of the targets stays in each update."""
+
+    def check_task(self, task: object, distribution: str) -> None:
+        if distribution != "deterministic":
+            raise BadInput(
+                "ddpg learns deterministic policies of continuous actions, and for task "
+                f"'{self.task}' this one is {distribution}"
+            )
+        if not hasattr(task, "step_through"):
+            raise BadInput(f"ddpg learns from single steps, and task '{self.task}' shows none")
 
 
 def check_type(name: str, value: Any, hint: Any) -> Any:

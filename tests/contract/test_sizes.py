@@ -82,8 +82,16 @@ def test_a_task_without_single_continuous_actions_is_refused_by_ddpg(
     task: str, tmp_path: Path, capsys
 ) -> None:
     assert main(["train", "ddpg", "--task", task, "--out", str(tmp_path / "run")]) == 2
-    assert_one_line(capsys.readouterr().err.splitlines()[-1] + "\n", "ddpg learns", task)
+    assert_one_line(capsys.readouterr().err, "ddpg learns", task)
     assert not (tmp_path / "run").exists()
+
+
+def test_nor_does_an_experiment_begin_with_one(tmp_path: Path, capsys) -> None:
+    chosen = ["--tasks", "CartPole-v1", "--algorithms", "pssvf", "ddpg", "--seeds", "1"]
+    out = ["--steps", "100", "--out", str(tmp_path / "out")]
+    assert main(["experiment", "learning-curves", *chosen, *out]) == 2
+    assert_one_line(capsys.readouterr().err, "ddpg learns", "CartPole-v1")
+    assert not (tmp_path / "out" / "runs").exists()
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ from litmus.algorithms.saved import SavesAttributes, build
 from litmus.algorithms.stepper import Act, Stepper
 from litmus.algorithms.transition_log import TransitionLog
 from litmus.config import DdpgConfig
-from litmus.errors import BadInput, RunFailed
+from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Architecture
 from litmus.policies.mlp_population import evaluate_perceptrons
@@ -52,7 +52,7 @@ from litmus.rollouts.episode import ActingPolicy
 from litmus.rollouts.failure import Patience
 from litmus.rollouts.serial import EpisodeWatch
 from litmus.seeding import Stream, make_generator
-from litmus.tasks.base import FloatArray, Moments, RolloutPolicy, StepsThrough, Task
+from litmus.tasks.base import FloatArray, Moments, RolloutPolicy, StepsThrough
 
 logger = logging.getLogger("litmus")
 
@@ -152,9 +152,9 @@ class Ddpg(SavesAttributes):
         self.config = config = cast(DdpgConfig, resources.config)
         self.architecture = architecture = resources.architecture
         self.device, head = resources.device, architecture.head
-        _require_deterministic(head, config.task)
-        task = resources.task.build()
-        self.task, self.stepper = task, Stepper(_require_steps(task, config.task), config.seed)
+        self.task = task = resources.task.build()
+        assert isinstance(task, StepsThrough)  # the configuration has checked it
+        self.stepper = Stepper(task, config.seed)
         state_size = int(np.prod(architecture.state_shape))
         sizes = TransitionSizes(state_size, head.size)
         self.replay = Replay(
@@ -356,18 +356,3 @@ def _draw_perceptron(shape: MlpShape) -> Tensor:
     """As torch initialises its linear layers."""
     layers = [torch.nn.Linear(inputs, outputs) for inputs, outputs in shape.layer_sizes]
     return flatten(torch.nn.Sequential(*layers))
-
-
-def _require_steps(task: Task, name: str) -> StepsThrough:
-    if not isinstance(task, StepsThrough):
-        task.close()
-        raise BadInput(f"ddpg learns from single steps, and task '{name}' shows none")
-    return task
-
-
-def _require_deterministic(head: ActionHead, name: str) -> None:
-    if head.distribution != "deterministic":
-        raise BadInput(
-            f"ddpg learns deterministic policies of continuous actions, and for task '{name}' this "
-            f"one is {head.distribution}"
-        )
