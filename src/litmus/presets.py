@@ -149,7 +149,7 @@ def _tuned_images() -> Values:
         "policy_updates": 8,
         "evaluator_lr": 3e-3,
         # Steps that fall, and an average: late steps make the answers over-confident.
-        "policy_step": 1.4,
+        "policy_step": 2.0,
         "policy_step_decay": 50.0,
         "policy_average": 3.0,
         "recency_unit": "round",
@@ -201,7 +201,9 @@ def _adaptive(algorithm: str, task: str) -> Values:
         # Returns and actions without their units, and steps that follow from the noise.
         "standardize_returns": True,
         "evaluator_unit_actions": True,
-        "evaluator_lr": 3e-4,
+        "evaluator_hidden": (128, 128),
+        "evaluator_activation": "tanh",
+        "evaluator_lr": 1e-3,
         "policy_step": 4.0,
         "policy_step_decay": 20.0,
         # As normalised observations are: around 0, with a standard deviation of 1.
