@@ -34,7 +34,8 @@ check: setup
 	$(BIN)/mypy
 	$(PYTEST) --durations=10
 	# And what the compiled kernels do elsewhere, without them.
-	LITMUS_NATIVE=0 $(PYTEST) tests/contract/test_resume.py tests/learning \
+	LITMUS_NATIVE=0 $(PYTEST) tests/contract/test_resume.py \
+	  tests/contract/test_resume_with_transitions.py tests/learning \
 	  tests/unit/policies tests/unit/tasks tests/unit/algorithms
 
 # Property tests with thousands of random examples instead of the same hundred.

@@ -14,7 +14,7 @@ import litmus
 from litmus.algorithms import read_config
 from litmus.algorithms.acceleration import make_fast_pssvf
 from litmus.algorithms.base import Resources
-from litmus.config import PssvfConfig
+from litmus.config import PssvfConfig, TrainConfig
 from litmus.native.updates import CompiledUpdates
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -170,19 +170,24 @@ class Updates:
 class Trained:
     """A stretch of training: how long it took, and how much work it was."""
 
-    config: PssvfConfig
+    config: TrainConfig
     seconds: float
     steps: int
     episodes: int
 
 
 def train_for(played: Played, steps: int, **options: Any) -> Trained:
-    """Time training from the end of the first round, when all workers are up, to the last."""
+    """PSSVF's training."""
     if played.preset == "paper":
         options = {"round_size": 16, "overlap": True, **options}
+    return time_training("pssvf", played, steps, **options)
+
+
+def time_training(algorithm: str, played: Played, steps: int, **options: Any) -> Trained:
+    """Time training from the end of the first round, when all workers are up, to the last."""
     with tempfile.TemporaryDirectory() as folder:
         run = litmus.train(
-            "pssvf",
+            algorithm,
             task=played.task,
             distribution=played.distribution,
             preset=played.preset,
@@ -195,7 +200,7 @@ def train_for(played: Played, steps: int, **options: Any) -> Trained:
             **options,
         )
         rounds = [event for event in run.metrics if event["event"] == "round"]
-        config = cast(PssvfConfig, run.config)
+        config = run.config
     first, last = rounds[0], rounds[-1]
     return Trained(
         config,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -134,7 +134,7 @@ def measure_training(played: Played, steps: int) -> Row:
     pairs = []
     for _ in range(3):
         trained = train_for(played, steps)
-        config = trained.config
+        config = cast(PssvfConfig, trained.config)
         per_policy, for_policy = count_config_flops(config, architecture)
         states = config.evaluator_options["probing_states"]
         rate = measure_gemm_rate(architecture, config.batch_size, states)

@@ -134,6 +134,21 @@ class CountdownTask:
         pass
 
 
+class InvestingTask(CountdownTask):
+    """Ten steps; an action costs a third of itself, and is paid back whole in the next step."""
+
+    actions = ContinuousActions((-1.0,), (1.0,))
+
+    def step_through(self, act: Callable[[Any], Any], seed: int) -> Iterator[Transition]:
+        state = np.random.default_rng(seed).uniform(-1, 1, 1)
+        for number in range(10):
+            action = act(state)
+            following = action.astype(np.float64)
+            reward = float(state[0] - action[0] / 3)
+            yield Transition(state, action, reward, following, False, number == 9, 0.0)
+            state = following
+
+
 @dataclass(frozen=True)
 class ConvArchitecture:
     """A convolution and a linear layer: nothing but `build`, no faster path of any kind."""

@@ -118,6 +118,9 @@ class TrainConfig:
         """Episodes that the algorithm asks its collector for at a time: the pool makes room."""
         return 1
 
+    def check_task(self, task: object, distribution: str) -> None:
+        """BadInput where the algorithm cannot learn in this task, or this kind of policy."""
+
     def to_dict(self) -> Values:
         """Flat, in plain values."""
         values: Values = {}
@@ -351,6 +354,51 @@ class ArsConfig(TrainConfig):
     @property
     def episodes_at_once(self) -> int:
         return 2 * self.directions
+
+
+@dataclass(frozen=True, kw_only=True)
+class DdpgConfig(TrainConfig):
+    """Deep deterministic policy gradient: a critic of single actions learns from transitions, the
+    policy follows the critic's gradient."""
+
+    normalize_observations: bool = False
+    """Normalise observations by the mean and standard deviation of those seen so far."""
+    survival_bonus: Literal["auto", "keep", "remove"] = "keep"
+    """Whether rewards keep the bonus that some tasks pay for staying alive; auto removes it for
+    Hopper, Walker2d, Ant and Humanoid."""
+    noise: float = between(0, 1e6, 0.1)
+    """Standard deviation of the noise that is added to each action, in halves of its range."""
+    start_steps: int = between(0, MOST_STEPS, 10_000)
+    """Steps of random actions at the beginning."""
+    update_after: int = between(0, MOST_STEPS, 1_000)
+    """Steps before which nothing is learned."""
+    update_every: int = between(1, MOST_UNITS, 50)
+    """Steps between updates: a block, which is what a round is to other algorithms."""
+    updates: int = between(1, MOST_UNITS, 50)
+    """Updates of critic, policy and targets after each block."""
+    batch_size: int = between(1, MOST_UNITS, 128)
+    """Transitions per update."""
+    buffer_size: int = between(1, 10**9, 100_000)
+    """Transitions kept to learn from: the newest."""
+    policy_lr: float = above(0, 1e-3, 1e30)
+    """Adam's learning rate for the policy."""
+    critic_lr: float = above(0, 1e-3, 1e30)
+    """Adam's learning rate for the critic."""
+    critic_hidden: tuple[int, ...] = between(1, MOST_UNITS, (256, 256))
+    """Units of each hidden layer of the critic."""
+    discount: float = between(0, 1, 0.99)
+    """Discount factor γ."""
+    polyak: float = between(0, 1, 0.995)
+    """How much of the targets stays in each update."""
+
+    def check_task(self, task: object, distribution: str) -> None:
+        if distribution != "deterministic":
+            raise BadInput(
+                "ddpg learns deterministic policies of continuous actions, and for task "
+                f"'{self.task}' this one is {distribution}"
+            )
+        if not hasattr(task, "step_through"):
+            raise BadInput(f"ddpg learns from single steps, and task '{self.task}' shows none")
 
 
 def check_type(name: str, value: Any, hint: Any) -> Any:

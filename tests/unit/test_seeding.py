@@ -38,6 +38,7 @@ def test_the_numbers_never_change_between_versions() -> None:
         82,
         310,
         668,
+        892,
     ]
     assert {s.name: s.value for s in Stream} == {
         "INITIALIZATION": 0,
@@ -47,6 +48,7 @@ def test_the_numbers_never_change_between_versions() -> None:
         "BATCHES": 4,
         "MEASUREMENT": 5,
         "SELECTION": 6,
+        "EXPLORATION": 7,
     }
 
 

@@ -19,6 +19,7 @@ from litmus.training.callbacks import Callback
 from litmus.training.interrupts import InterruptFlag
 from litmus.training.keywords import (
     ArsKeywords,
+    DdpgKeywords,
     PssvfKeywords,
     VanillaKeywords,
     show_keywords,
@@ -98,6 +99,20 @@ def train(
     callback: Callback | None = None,
     quiet: bool = False,
     **options: Unpack[ArsKeywords],
+) -> Run: ...
+
+
+@overload
+def train(
+    algorithm: Literal["ddpg"],
+    *,
+    out: Path | str | None = None,
+    preset: str = "default",
+    config: Path | str | None = None,
+    resume_if_exists: bool = False,
+    callback: Callback | None = None,
+    quiet: bool = False,
+    **options: Unpack[DdpgKeywords],
 ) -> Run: ...
 
 
