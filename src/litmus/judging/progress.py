@@ -9,7 +9,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-SECONDS_BETWEEN_LINES = 5.0
+SECONDS_BETWEEN_LINES = 10.0
 
 
 class Tell(Protocol):

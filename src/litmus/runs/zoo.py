@@ -70,6 +70,10 @@ class Zoo:
             raise BadInput(f"{self.path / DESCRIPTION} does not describe a zoo") from error
 
     @staticmethod
+    def exists(path: Path | str) -> bool:
+        return (Path(path) / DESCRIPTION).exists()
+
+    @staticmethod
     def open(path: Path | str, task: TaskChoice | None = None) -> Zoo:
         """The zoo that is there, or a new one for this task."""
         path = Path(path)
@@ -193,7 +197,7 @@ class Zoo:
 
 def read_measured(path: Path | str) -> MeasuredPolicies:
     """The policies of a zoo or a run."""
-    if (Path(path) / DESCRIPTION).exists():
+    if Zoo.exists(path):
         return Zoo(path).read()
     return read_run(Path(path))
 
