@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import subprocess
@@ -30,6 +31,7 @@ import litmus
 from litmus.cli import main
 from litmus.errors import BadInput, RunFailed
 from litmus.rollouts import failure
+from litmus.rollouts.make import make_collector
 from litmus.runs.checkpoint import list_checkpoints
 from litmus.tasks import make_task_spec
 from litmus.tasks.control import ControlTask
@@ -186,7 +188,8 @@ def test_an_episode_that_runs_for_long_is_named(
         seen.append(message)
         hold.release()
 
-    monkeypatch.setattr("litmus.rollouts.make.make_collector.__defaults__", ("cpu", release))
+    make = functools.partial(make_collector, tell=release)
+    monkeypatch.setattr("litmus.training.measuring.make_collector", make)
     assert litmus.evaluate(run, episodes=1, workers=workers).steps == [4]
     where = "" if workers == 0 else " in worker 0"
     assert seen[0].startswith(f"waiting for episode 0{where}, which has been running for ")

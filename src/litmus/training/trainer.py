@@ -19,7 +19,7 @@ from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Algorithm, ForgetsRounds, Progress, Resources
 from litmus.errors import BadInput, RunFailed, command, one_line
 from litmus.files import describe_os_error, open_plain
-from litmus.rollouts.base import Pending, Request, Round, Setting
+from litmus.rollouts.base import Round, Setting
 from litmus.rollouts.machine import count_learning_cores
 from litmus.rollouts.make import Cluster, make_collector
 from litmus.runs.checkpoint import forget_newer, write_checkpoint
@@ -28,11 +28,11 @@ from litmus.runs.provenance import describe_process, find_kernels
 from litmus.runs.restore import MALFORMED, Restored, open_journal
 from litmus.runs.run import Run
 from litmus.runs.snapshots import append_snapshot, cut_snapshots
-from litmus.runs.state import Counters, Evaluation, EvaluatorState, PolicyState, RunState
-from litmus.seeding import Stream
+from litmus.runs.state import Counters, EvaluatorState, PolicyState, RunState
 from litmus.tasks import find_task
 from litmus.training.callbacks import Callback, CallbackRaised, Teller
 from litmus.training.display import Display
+from litmus.training.evaluations import Evaluations
 from litmus.training.interrupts import Interrupted, InterruptFlag
 from litmus.training.memory import is_out_of_memory
 from litmus.training.selection import Choice, Measured, Selection, count_at_once
@@ -98,8 +98,7 @@ class Trainer:
         run = self.run
         self.journal = open_journal(run, self.architecture, self.config.history_rounds)
         self.selection = Selection(self.config, self.collector, self.algorithm)
-        self._evaluation: Evaluation | None = None
-        self._evaluation_pending: Pending | None = None
+        self.evaluations = Evaluations(self.config, self.collector, self.algorithm, self.counters)
         if restored is not None:
             try:
                 self._load(restored)
@@ -135,7 +134,7 @@ class Trainer:
             with torch_threads(self.device, self.cores):
                 if self.counters.iterations == 0:
                     self._take_snapshot_if_due()
-                    self._start_evaluation_if_due()
+                    self.evaluations.start_if_due()
                     self._save()
                 if self.selection.state is None:
                     self._record_measurement(self.selection.begin())
@@ -184,7 +183,7 @@ class Trainer:
         self._record_measurement(
             self.selection.measure_if_due(self.counters.steps, self.counters.iterations)
         )
-        self._start_evaluation_if_due()
+        self.evaluations.start_if_due()
         self.display.update(self.counters.steps, self.counters.latest_return)
         self._tell()
         if self._interrupt.is_set:
@@ -265,44 +264,11 @@ class Trainer:
             counters.snapshots_due = counters.steps * SNAPSHOTS // self.config.steps + 1
             counters.snapshots_taken += 1
 
-    def _start_evaluation_if_due(self) -> None:
-        config, counters = self.config, self.counters
-        if config.evaluate_every == 0:
-            return
-        last, every = counters.evaluated_at, config.evaluate_every
-        if last >= 0 and counters.steps // every == last // every:
-            return
-        self._start_evaluation()
-
-    def _start_evaluation(self) -> None:
-        counters = self.counters
-        self._evaluation = Evaluation(
-            self.algorithm.flat_params,
-            self.algorithm.normalizer,
-            counters.steps,
-            counters.episodes,
-            counters.evaluations * self.config.evaluate_episodes,
-        )
-        counters.evaluated_at = counters.steps
-        counters.evaluations += 1
-        self._submit_evaluation(self._evaluation)
-
-    def _submit_evaluation(self, evaluation: Evaluation) -> None:
-        first = evaluation.first_index
-        self._evaluation_pending = self.collector.start(
-            Request(
-                evaluation.flat_params,
-                evaluation.normalizer,
-                0.0,
-                Stream.EVALUATION,
-                range(first, first + self.config.evaluate_episodes),
-            )
-        )
-
     def _finish_evaluation(self) -> None:
-        if self._evaluation is None or self._evaluation_pending is None:
+        finished = self.evaluations.finish()
+        if finished is None:
             return
-        episodes = self._evaluation_pending.result()
+        evaluation, episodes = finished
         returns = [episode.return_ for episode in episodes]
         finite = [return_ for return_ in returns if np.isfinite(return_)]
         if len(finite) < len(returns):
@@ -313,19 +279,18 @@ class Trainer:
         self.counters.latest_return = _mean(finite)
         self._write(
             "evaluation",
-            steps=self._evaluation.steps,
-            episodes_done=self._evaluation.episodes_done,
+            steps=evaluation.steps,
+            episodes_done=evaluation.episodes_done,
             mean=self.counters.latest_return,
             training_mean=_mean([e.training_return for e in episodes if e.is_finite]),
             returns=returns,
         )
-        self._evaluation = self._evaluation_pending = None
 
     def _finish(self) -> None:
         """The last evaluation, the results, the closing event."""
         self._finish_evaluation()
         if self.config.evaluate_every and self.counters.evaluated_at != self.counters.steps:
-            self._start_evaluation()
+            self.evaluations.start()
             self._finish_evaluation()
         self._save()
         choice = self.selection.choose(self.counters.steps)
@@ -347,19 +312,13 @@ class Trainer:
 
     def _hand_over(self, choice: Choice) -> None:
         """Save the better of best and last, and measure it on episodes that nothing chose it by."""
-        config, counters, chosen = self.config, self.counters, choice.handed_over
+        counters, chosen = self.counters, choice.handed_over
         counters.steps += choice.steps
         counters.episodes += choice.episodes
         for one, path in ((chosen, self.run.policy_path), (choice.last, self.run.last_policy_path)):
             state = PolicyState.of(self.architecture, one.flat_params, one.normalizer)
             state.build().save(path)
-        first = counters.evaluations * config.evaluate_episodes
-        evaluation = Evaluation(
-            chosen.flat_params, chosen.normalizer, chosen.steps, counters.episodes, first
-        )
-        self._submit_evaluation(evaluation)
-        assert self._evaluation_pending is not None
-        episodes, self._evaluation_pending = self._evaluation_pending.result(), None
+        episodes = self.evaluations.measure(chosen)
         returns = [one.return_ for one in episodes if np.isfinite(one.return_)]
         counters.latest_return = _mean(returns)
         self._write(
@@ -406,7 +365,7 @@ class Trainer:
             self.cores,
             self._describe_policy(),
             None if evaluator is None else EvaluatorState.of(evaluator),
-            self._evaluation,
+            self.evaluations.running,
             self.selection.state,
             dict(self.algorithm.state_dict()),
         )
@@ -427,9 +386,7 @@ class Trainer:
         self.algorithm.load_state_dict(state.algorithm, restored.rounds)
         self._cut_back(restored)
         self.selection.state = state.selection
-        self._evaluation = state.evaluation
-        if self._evaluation is not None:
-            self._submit_evaluation(self._evaluation)
+        self.evaluations.restore(state.evaluation)
 
     def _cut_back(self, restored: Restored) -> None:
         """Forget what was written after a checkpoint that could be loaded."""
