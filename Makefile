@@ -14,7 +14,7 @@ setup: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt $(wildcard src/litmus/native/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	rm -f src/litmus/native/_kernels*.so  # an old one must not outlive a build that fails
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,report,tensorboard]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,report,sb3,tensorboard]'
 	touch $@
 
 # Seed 3 is not one of those that meet Swimmer's trap (docs/results.md).
