@@ -32,7 +32,7 @@ from litmus.judging.settings import FitSettings
 from litmus.runs.directory import as_bad_input
 from litmus.runs.provenance import describe_process
 from litmus.seeding import Stream, make_generator
-from litmus.training.setup import choose_device
+from litmus.training.setup import choose_device, torch_threads
 
 HELD_OUT_SHARE = 0.1
 """Of the policies of known lineages, in each part."""
@@ -81,7 +81,8 @@ def fit(
     if not listed:
         raise BadInput("nothing to fit to: name zoos or runs")
     target = None if out is None else check_out(out)
-    data = read_fit_data(listed, settings.policies, choose_device(device))
+    place = choose_device(device)
+    data = read_fit_data(listed, settings.policies, place)
     if len(data.policies) < FEWEST_POLICIES:
         raise BadInput(
             f"{len(data.policies)} policies are too few to learn from; at least {FEWEST_POLICIES}"
@@ -90,7 +91,8 @@ def fit(
         raise BadInput("all policies earned the same: there is nothing to tell apart")
     progress = FitProgress(quiet)
     try:
-        ensemble = _fit(data, settings, progress)
+        with torch_threads(place, 1):  # policies are asked by kernels with threads of their own
+            ensemble = _fit(data, settings, progress)
     finally:
         progress.close()
     if target is not None:

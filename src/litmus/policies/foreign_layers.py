@@ -119,7 +119,10 @@ def choose_architecture(
     _check_choice("output", output, get_args(Output))
     make = partial(make_architecture, state_shape=spaces.state_shape, head=head)
     options: dict[str, Any] = {"hidden": hidden, "activation": activation}
-    fits = output == "softmax" or (output == "tanh" and bool(head.bounded.all()))
+    if isinstance(spaces.actions, DiscreteActions):
+        fits = output == "softmax"
+    else:
+        fits = output == "tanh" and bool(head.bounded.all())
     if fits and not clip and activation in get_args(Activation):
         return make("mlp", **options)
     return make("foreign-mlp", **options, output=output, observation_clip=clip)

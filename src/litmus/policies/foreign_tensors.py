@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import math
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,7 +77,9 @@ def read_torch(path: Path, data: bytes) -> dict[str, Tensor]:
     if zipfile.is_zipfile(io.BytesIO(data)):
         _refuse_compressed(path, data)
     try:
-        found = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     except Exception as error:  # torch's reader meets whatever bytes there are
         raise BadInput(
             f"{path} is not a file of tensors that can be read without running code in it: "
