@@ -108,9 +108,9 @@ def show_card(card: dict[str, Any]) -> list[str]:
         if found is None:
             continue
         spearman = "–" if found["spearman"] is None else f"{found['spearman']:.2f}"
-        errors = f"{found['error']:.1f} ({found['guessing_error']:.1f})"
+        errors = f"{found['error']:.3g} ({found['guessing_error']:.3g})"
         lines.append(
             f"{kind:36} {found['policies']:8,}  {spearman:>8}  {errors:>16}  "
-            f"{found['coverage']:8.2f}  {found['width']:5.0f}"
+            f"{found['coverage']:8.2f}  {found['width']:5.3g}"
         )
     return lines

@@ -124,14 +124,14 @@ def _fit(data: FitData, settings: FitSettings, tell: Tell) -> EnsembleEvaluator:
     parts = []
     for number, lineages in enumerate(folds):
         text = f"leaving out part {number + 1} of {len(folds)}"
-        parts.append(ask_about(data, lineages, settings, partial(follow, text)))
+        parts.append(ask_about(data, number, lineages, settings, partial(follow, text)))
         done += settings.updates
     check = choose_check(data, parts)
     updates = parts[0].updates[check]
     calibration = calibrate(list_left_out(data, parts, check))
     answers = {
         LINEAGES: answer_left_out(data, parts),
-        KNOWN: [answer_known(data, parts, check, calibration)],
+        KNOWN: answer_known(data, parts, check, calibration),
     }
     for kind, name, places in others:
         rest = np.setdiff1d(np.arange(len(data.returns)), places)
@@ -171,13 +171,14 @@ def find_places(data: FitData, lineages: Sequence[str]) -> Places:
 
 def ask_about(
     data: FitData,
+    number: int,
     lineages: tuple[str, ...],
     settings: FitSettings,
     tell: Callable[[int], None],
 ) -> Part:
     left_out = find_places(data, lineages)
     rest = np.setdiff1d(np.arange(len(data.returns)), left_out)
-    generator = make_generator(settings.seed, Stream.FIT, 2)
+    generator = make_generator(settings.seed, Stream.FIT, 2 + number)
     known = np.sort(generator.permutation(rest)[: max(1, int(HELD_OUT_SHARE * len(rest)))])
     part = Part(lineages, left_out, known, 0.0, 1.0, [], [], [])
 
@@ -243,11 +244,20 @@ def answer_left_out(data: FitData, parts: Sequence[Part]) -> list[Answers]:
 
 def answer_known(
     data: FitData, parts: Sequence[Part], check: int, calibration: Calibration
-) -> Answers:
-    """Of policies held out of the lineages that the first part learned from."""
-    part = parts[0]
-    said = part.about_known[check]
-    return _answer("all", data, part.known, said, part.return_mean, part.return_std, calibration)
+) -> list[Answers]:
+    """Of policies held out of the lineages that each part learned from."""
+    return [
+        _answer(
+            f"part {number + 1}",
+            data,
+            part.known,
+            part.about_known[check],
+            part.return_mean,
+            part.return_std,
+            calibration,
+        )
+        for number, part in enumerate(parts)
+    ]
 
 
 def _answer(

@@ -23,12 +23,12 @@ class FitSettings:
     """How often left-out lineages are asked about during a fit."""
     batch_size: int = between(2, MOST_UNITS, 32)
     """Policies in one update."""
-    lr: float = between(0, 1e3, 1e-3)
+    lr: float = between(0, 1e3, 3e-3)
     """Adam's learning rate of the heads."""
-    probing_lr: float = between(0, 1e3, 3e-3)
+    probing_lr: float = between(0, 1e3, 3e-2)
     """Adam's learning rate of the probing states."""
-    weight_decay: float = between(0, 1e3, 1e-3)
-    """Of the heads, relative to the learning rate."""
+    weight_decay: float = between(0, 1, 1e-4)
+    """By which share the heads' weights shrink in each update."""
     averaging: float = between(0, 1, 0.99)
     """What is kept of the averaged weights in each update."""
     policies: int = between(1, 10**7, 500)
