@@ -1,13 +1,14 @@
 """`litmus.improve`: a policy climbs an evaluator, as far as that knows what it says.
 
 What is climbed is the lower end of the interval. The climb ends where the fingerprint has moved by
-`radius`, or where the policy is less familiar than nine in ten policies of lineages never seen (or
+`radius`, or where the policy is less familiar than nine in ten policies of lineages never seen (and
 than it was at the start). No episode is run on the way.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,8 @@ from litmus.runs.measured import TaskChoice
 
 FARTHEST = 0.9
 """Of left-out policies, by their distance: beyond that nobody knows what V says."""
+SLACK = 1.2
+"""That a policy may go beyond where it starts, if that is beyond already: it may come nearer."""
 
 
 @dataclass(frozen=True)
@@ -102,15 +105,20 @@ def improve(
 
 
 def climb(
-    evaluator: Evaluator, policy: Policy, settings: ImproveSettings
+    evaluator: Evaluator,
+    policy: Policy,
+    settings: ImproveSettings,
+    watch: Callable[[int, Policy], None] = lambda step, policy: None,
 ) -> tuple[Policy, int, str]:
-    """The policy with the best lower bound on the way, its step, and why the climb ended."""
+    """The policy with the best lower bound on the way, its step, and why the climb ended; `watch`
+    sees each policy on the way."""
     ascent = Ascent(evaluator, policy)
     climbing = copy.deepcopy(policy).requires_grad_(True)
     best, best_value, best_step = copy.deepcopy(policy), ascent.start_value, 0
     optimizer = Adam(climbing.network.parameters(), lr=settings.lr)
     why = "all steps were taken"
     for step in range(1, settings.steps + 1):
+        watch(step - 1, climbing)
         value, _, _ = ascent.look(climbing)
         optimizer.zero_grad()
         (-value).backward()  # type: ignore[no-untyped-call]
@@ -146,7 +154,7 @@ class Ascent:
         self.start_value = float(value)
         if isinstance(evaluator, EnsembleEvaluator) and evaluator.is_calibrated:
             known = float(torch.quantile(evaluator.distances, FARTHEST))
-            self.farthest = max(known, float(distance))
+            self.farthest = max(known, SLACK * float(distance))
 
     def look(self, policy: Policy) -> tuple[Tensor, Tensor, Tensor]:
         """The lower bound, how far it moved, how far it is from policies that V knows."""

@@ -45,8 +45,8 @@ class ImproveSettings:
 
     steps: int = between(1, 10**6, 400)
     """Most gradient steps."""
-    lr: float = between(0, 10, 1e-3)
+    lr: float = between(0, 10, 3e-4)
     """Adam's learning rate."""
-    radius: float = between(0, 1e6, 0.5)
+    radius: float = between(0, 1e6, 1.0)
     """How far probing actions may move, as the root of the mean squared change, in half ranges of
     the actions."""
