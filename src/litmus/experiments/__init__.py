@@ -47,6 +47,10 @@ EXPERIMENTS = Registry(
             "litmus.experiments.cloning:CLONING",
             "a run's policy copied from what it does in a few of its probing states",
         ),
+        "judge": Entry(
+            "litmus.experiments.judge:JUDGE",
+            "how well an evaluator judges, ranks and improves policies of other runs",
+        ),
         "anywhere": Entry(
             "litmus.experiments.anywhere:ANYWHERE",
             "one preset on thirteen tasks that nobody tuned it for",
