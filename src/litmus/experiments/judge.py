@@ -1,8 +1,8 @@
 """How well policies are judged: zoos of PSSVF and ARS runs, several lineages each, on three tasks.
 
 The runs are a grid like any other. From all runs of a task an evaluator is fitted, whose card says
-what it knows of lineages never seen; then ten mediocre policies are improved, each verified, and the
-best of fifty is searched with a fifth of the episodes that measuring each ten times would take.
+what it knows of lineages never seen; then ten mediocre policies are improved, each verified, and
+the best of fifty is searched with a fifth of the episodes that measuring each ten times would take.
 """
 
 from __future__ import annotations

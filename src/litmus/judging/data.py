@@ -66,7 +66,7 @@ def read_fit_data(
     _check_memory(chosen)
     policies = []
     for one in chosen:
-        raw = RawPolicy.of(one.architecture, one.build(), one.normalizer)
+        raw = RawPolicy.of(one.architecture, one.build().copy(), one.normalizer)
         policies.append(raw if device is None else raw.to(device))
     return FitData(
         task,
