@@ -41,7 +41,8 @@ check: setup
 search: setup
 	$(BIN)/pytest -m hypothesis --hypothesis-profile=search
 
-# Ten thousand damaged runs and five hundred malformed command lines: not one may go wrong.
+# Ten thousand damaged runs, as many policy files, five hundred malformed command lines: not one may
+# go wrong.
 fuzz: setup
 	cd tests && PYTHONPATH=. ../$(BIN)/python -m fuzz
 
