@@ -25,8 +25,8 @@ class Stream(IntEnum):
     BATCHES = 4  # draws from the buffer; index: round
     MEASUREMENT = 5  # the same as EVALUATION, for `litmus evaluate`; index: episode
     SELECTION = 6  # the same, to choose the policy that is handed over; index: episode
-    FIT = 7  # what fitting an evaluator to measured policies draws; index 0
-    JUDGING = 8  # episodes and draws of compare and rank; index: episode
+    FIT = 16  # what fitting an evaluator to measured policies draws; index 0
+    JUDGING = 17  # episodes and draws of compare and rank; index: episode
 
 
 def make_generator(seed: int, stream: Stream, index: int) -> np.random.Generator:

@@ -62,7 +62,7 @@ EVALUATORS = Registry(
         ),
         "ensemble": Entry(
             "litmus.evaluators.ensemble:EnsembleEvaluator",
-            "several fingerprint evaluators that judge together; what `litmus fit` makes",
+            "several fingerprint evaluators; what `litmus fit` makes",
             EnsembleOptions,
         ),
         "flat": Entry(

@@ -67,7 +67,7 @@ ARCHITECTURES = Registry(
         ),
         "foreign-mlp": Entry(
             "litmus.policies.foreign_mlp:ForeignMlpArchitecture",
-            "perceptron as other libraries build them, such as with clipped actions",
+            "perceptron as other libraries build them, as with clipped actions",
         ),
     },
     provided=("state_shape", "head"),

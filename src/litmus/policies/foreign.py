@@ -7,7 +7,6 @@ the user must: a guess would be another policy.
 from __future__ import annotations
 
 import io
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,13 @@ from litmus.policies.foreign_layers import (
     build_policy,
     find_layers,
 )
-from litmus.policies.foreign_tensors import open_zip, read_bytes, read_safetensors, read_torch
+from litmus.policies.foreign_tensors import (
+    is_zip,
+    open_zip,
+    read_bytes,
+    read_safetensors,
+    read_torch,
+)
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
 from litmus.policies.sb3 import is_sb3, read_sb3
@@ -62,7 +67,7 @@ def read_policy(path: Path, spaces: Spaces | None, reading: Reading | None = Non
         raise BadInput(f"{path} does not say what task it is for; name it with {option('task')}")
     data = read_bytes(path)
     statistics = None if reading.normalizer is None else read_statistics(Path(reading.normalizer))
-    if zipfile.is_zipfile(io.BytesIO(data)):
+    if is_zip(path, data):
         archive = open_zip(path, data)
         if is_sb3(archive):
             return FoundPolicy(*read_sb3(path, archive, spaces, statistics))

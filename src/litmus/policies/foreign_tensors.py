@@ -45,6 +45,13 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
+def is_zip(path: Path, data: bytes) -> bool:
+    try:
+        return zipfile.is_zipfile(io.BytesIO(data))
+    except Exception as error:  # it is one, and damaged
+        raise BadInput(f"{path} is a damaged zip archive: {one_line(error)}") from error
+
+
 def open_zip(path: Path, data: bytes) -> zipfile.ZipFile:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
@@ -74,7 +81,7 @@ def read_entry(path: Path, archive: zipfile.ZipFile, name: str) -> bytes:
 
 def read_torch(path: Path, data: bytes) -> dict[str, Tensor]:
     """The tensors of a torch file: a `state_dict`, or a dictionary with one in it."""
-    if zipfile.is_zipfile(io.BytesIO(data)):
+    if is_zip(path, data):
         _refuse_compressed(path, data)
     try:
         with warnings.catch_warnings():
