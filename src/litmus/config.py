@@ -292,6 +292,9 @@ class PssvfConfig(TrainConfig):
     policy_step_decay: float = between(0, 1e12, 0.0)
     """Rounds N after which that step has fallen: it is divided by √(1 + round / N). 0: it does not
     fall."""
+    policy_average: float = between(0, 1000, 0.0)
+    """Measure and hand over an average of θ instead of the newest: θ after round n has the weight
+    n^policy_average in it, so 3 is about the last quarter of the run. 0: the newest θ."""
     evaluator_lr: float = above(0, 5e-3, 1e30)
     """Adam's learning rate for the evaluator."""
     evaluator_lr_decay: float = between(0, 1e12, 0.0)

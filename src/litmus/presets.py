@@ -110,10 +110,10 @@ def _tuned_images() -> Values:
     return _paper_images() | {
         # The returns of a round differ by the policies alone, not by the images, and the evaluator
         # learns from these differences.
-        "round_size": 16,
+        "round_size": 32,
         "shared_start": True,
         "batches": "rounds",
-        "batch_size": 16,
+        "batch_size": 32,
         "buffer_size": 1024,
         "standardize_returns": True,
         # Noise in the convolutions hides what the linear layer does.
@@ -122,10 +122,13 @@ def _tuned_images() -> Values:
         "probing_lr": 1e-2,
         # One turn of updates per round.
         "round_turns": 1,
-        "evaluator_updates": 24,
-        "policy_updates": 16,
-        "policy_step": 1.4,
-        "policy_step_decay": 500.0,
+        "evaluator_updates": 20,
+        "policy_updates": 8,
+        "evaluator_lr": 3e-3,
+        # Steps that fall, and an average: late steps make the answers over-confident.
+        "policy_step": 2.0,
+        "policy_step_decay": 50.0,
+        "policy_average": 3.0,
         "recency_unit": "round",
         "history_rounds": 64,
     }
@@ -136,9 +139,12 @@ def _quick_images() -> Values:
     return _tuned_images() | {
         "steps": 6_000,
         "env_kwargs": {"images_per_episode": 256},
+        "round_size": 16,
+        "batch_size": 16,
         "evaluator_updates": 16,
-        "evaluator_lr": 3e-3,
+        "policy_updates": 16,
         "policy_step_decay": 0.0,
+        "policy_average": 0.0,
         "evaluate_every": 600,
         "evaluate_episodes": 4,
     }
@@ -172,7 +178,9 @@ def _adaptive(algorithm: str, task: str) -> Values:
         # Returns and actions without their units, and steps that follow from the noise.
         "standardize_returns": True,
         "evaluator_unit_actions": True,
-        "evaluator_lr": 3e-4,
+        "evaluator_hidden": (128, 128),
+        "evaluator_activation": "tanh",
+        "evaluator_lr": 1e-3,
         "policy_step": 4.0,
         "policy_step_decay": 20.0,
         # As normalised observations are: around 0, with a standard deviation of 1.

@@ -157,6 +157,7 @@ ADAPTIVE: dict[str, Any] = {
     "round_turns": 2,
     "policy_step": 40.0,
     "policy_step_decay": 3.0,
+    "policy_average": 2.0,
     "recency_unit": "round",
     "standardize_returns": True,
     "selection_share": 0.5,

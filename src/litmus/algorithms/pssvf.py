@@ -122,8 +122,11 @@ def take_as_it_is(learner: Learner, config: PssvfConfig, resources: Resources) -
 
 class Pssvf(SavesAttributes):
     keeps_rounds = True
+    average: Tensor | None
+    """Of θ over the rounds, where that is asked for."""
     saved = (
         "theta",
+        "average",
         "theta_optimizer",
         "evaluator_optimizer",
         "running_normalizer",
@@ -150,6 +153,7 @@ class Pssvf(SavesAttributes):
                 f"{option('standardize_returns')}: the evaluator {config.evaluator} has no "
                 "`rescale_output`"
             )
+        self.average = self.theta.detach().clone() if config.policy_average else None
         self.theta_optimizer = _make_adam({config.policy_lr: [self.theta]})
         self.evaluator_optimizer = _make_adam(_group_by_lr(self.evaluator, config))
         self.buffer = Buffer(config.buffer_size, architecture.num_params, self.device)
@@ -190,14 +194,16 @@ class Pssvf(SavesAttributes):
             if self.steps < config.steps:
                 self._pending = self.collector.start(self.plan.request)
         metrics = self._learn(plan.number, config.round_turns or plan.size, steps)
+        if self.average is not None:
+            share = (config.policy_average + 1) / (config.policy_average + 1 + plan.number)
+            self.average += share * (self.theta.detach() - self.average)
         if not config.overlap:
             self.plan = self._plan_round(*following)
         return Progress(steps, len(episodes), metrics, measured)
 
     @property
     def flat_params(self) -> NDArray[np.float32]:
-        flat: NDArray[np.float32] = self.theta.detach().cpu().numpy().copy()
-        return flat
+        return _to_numpy(self.theta if self.average is None else self.average)
 
     @property
     def normalizer(self) -> Normalizer:
@@ -208,7 +214,7 @@ class Pssvf(SavesAttributes):
     def _plan_round(self, number: int, first_episode: int, size: int) -> RoundPlan:
         return RoundPlan(
             number,
-            self.flat_params,
+            _to_numpy(self.theta),
             self.normalizer,
             self.config.noise,
             first_episode,
@@ -287,11 +293,14 @@ class Pssvf(SavesAttributes):
     @property
     def center(self) -> Mapping[str, Any]:
         """Where learning stands, to go back to."""
-        return {"theta": save(self.theta).clone(), "normalizer": save(self.running_normalizer)}
+        theta = torch.from_numpy(self.flat_params)
+        return {"theta": theta, "normalizer": save(self.running_normalizer)}
 
     def go_back(self, center: Mapping[str, Any]) -> None:
         """To a `center` of before, and on with smaller steps. A round under way stays as it is."""
         load(self.theta, center["theta"], Tensor)
+        if self.average is not None:
+            load(self.average, center["theta"], Tensor)
         self.running_normalizer = load(
             self.running_normalizer, center["normalizer"], RunningNormalizer
         )
@@ -321,6 +330,11 @@ class Pssvf(SavesAttributes):
         self.buffer.skip(stored - held)
         for start in range(len(measured) - held, len(measured), RESTORED_AT_ONCE):
             self._fill_buffer(measured[start : start + RESTORED_AT_ONCE])
+
+
+def _to_numpy(flat_params: Tensor) -> NDArray[np.float32]:
+    copy: NDArray[np.float32] = flat_params.detach().cpu().numpy().copy()
+    return copy
 
 
 def _group_by_lr(evaluator: Evaluator, config: PssvfConfig) -> dict[float, list[Tensor]]:

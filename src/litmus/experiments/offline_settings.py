@@ -43,11 +43,12 @@ PRESETS = {
     "tuned": OfflineSettings(
         policies=75_000,
         noise=0.01,
-        heads=((), (), (64, 64), (64, 64)),
+        heads=((), (), (), ()),
         updates=6_000,
         batch_size=64,
-        familiarity_weight=0.03,
+        familiarity_weight=0.1,
         probing_lr=1e-2,
+        evaluator_lr=1e-2,
     ),
 }
 

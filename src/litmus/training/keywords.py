@@ -57,6 +57,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     policy_lr: float
     policy_step: float
     policy_step_decay: float
+    policy_average: float
     evaluator_lr: float
     evaluator_lr_decay: float
     policy_updates: Whole

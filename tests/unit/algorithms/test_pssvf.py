@@ -63,6 +63,21 @@ def test_the_policys_step_is_in_units_of_the_noise_and_falls() -> None:
             assert 0.8 * length == pytest.approx(2.0 * 0.03 / np.sqrt(1 + number))
 
 
+def test_an_average_of_theta_is_handed_over_while_rounds_perturb_the_newest() -> None:
+    algorithm = make("pssvf", policy_average=2.0, policy_step=2.0, overlap=False)
+    thetas = []
+    for _ in range(4):
+        algorithm.iterate()
+        thetas.append(algorithm.theta.detach().double().numpy().copy())
+        assert np.array_equal(algorithm.plan.flat_params, algorithm.theta.detach().numpy())
+    # The weights that the recursion gives: products of rising factorials, about n².
+    weights = np.array([(n + 1) * (n + 2) for n in range(4)], dtype=float)
+    expected = np.average(thetas, axis=0, weights=weights)
+    np.testing.assert_allclose(algorithm.flat_params, expected, rtol=1e-5, atol=1e-7)
+    algorithm.go_back(center := algorithm.center)
+    assert np.array_equal(algorithm.theta.detach().numpy(), center["theta"].numpy())
+
+
 def test_going_back_restores_theta_and_normaliser_and_makes_smaller_steps() -> None:
     algorithm = make("pssvf", policy_step=2.0, overlap=False)
     algorithm.iterate()
