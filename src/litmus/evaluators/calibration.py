@@ -8,8 +8,8 @@ not seen its lineage:
     familiarity   = share of the left-out policies that were at least as far away
     interval      = V ± quantile · √(floor² + spread² + (slope · d)²),   spread: of the members
 
-`floor` and `slope` make the errors as normal as they can be made; the quantile is the one that 90%
-of the errors stay below, each lineage counting alike.
+`floor` and `slope` make the errors as normal as they can be made; the quantile is the one that,
+found without a lineage, covers 90% of that lineage's errors, on average over lineages.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ CONFIDENCE = 0.9
 FLOORS = np.geomspace(0.02, 1.0, 14)
 SLOPES = np.concatenate([[0.0], np.geomspace(0.1, 30.0, 16)])
 """Of the standard deviation of the returns, per unit of distance."""
+LEVELS = np.linspace(0.9, 0.99, 19)
 MOST_DISTANCES = 512
 LEAST_SLOPE = 0.5
 """Even where left-out lineages show none: what is far from all of them must not look certain."""
@@ -74,11 +75,35 @@ def calibrate(lineages: Sequence[LeftOut]) -> Calibration:
             if likelihood < best:
                 best, found = likelihood, (float(floor), float(slope))
     floor, slope = found
-    quantile = weighted_quantile(
-        np.abs(errors) / scale(floor, slope, spreads, distances), weights, CONFIDENCE
-    )
+    scores = [
+        np.abs(one.errors) / scale(floor, slope, one.spreads, one.distances) for one in lineages
+    ]
+    quantile = find_quantile(scores, choose_level(scores))
     sample = np.quantile(distances, np.linspace(0, 1, min(MOST_DISTANCES, len(distances))))
     return Calibration(floor, slope, quantile, sample)
+
+
+def choose_level(scores: Sequence[Floats]) -> float:
+    """The quantile, of all lineages but one, that covers 90% of that one, on average over which.
+
+    It is above 0.9, since lineages differ: more so, the fewer there are.
+    """
+    if len(scores) < 3:
+        return float(LEVELS[-1])
+    for level in LEVELS:
+        covered = []
+        for place, left in enumerate(scores):
+            others = [*scores[:place], *scores[place + 1 :]]
+            covered.append(np.mean(left <= find_quantile(others, level)))
+        if np.mean(covered) >= CONFIDENCE:
+            break
+    return float(level)
+
+
+def find_quantile(scores: Sequence[Floats], level: float) -> float:
+    """Of all scores, each lineage counting alike."""
+    weights = np.concatenate([np.full(len(one), 1 / len(one)) for one in scores])
+    return weighted_quantile(np.concatenate(scores), weights, level)
 
 
 def weighted_quantile(values: Floats, weights: Floats, share: float) -> float:
