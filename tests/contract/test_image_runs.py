@@ -130,6 +130,7 @@ def test_learning_tells_the_corners_apart(data: str, tmp_path: Path) -> None:
         buffer_size=256,
         evaluator_updates=8,
         policy_updates=8,
+        evaluator_lr=1e-3,
         noise=0.05,
         policy_step=3.0,
         policy_step_decay=0.0,
