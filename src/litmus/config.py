@@ -472,3 +472,15 @@ def check_bounds(spec: dataclasses.Field[Any], value: Any) -> None:
             raise BadInput(
                 f"{option(spec.name)} must be above {spec.metadata['above']}, not {number}"
             )
+
+
+def build_settings(kind: type[T], values: Mapping[str, Any]) -> T:
+    """A dataclass of options from what a user gave; BadInput for what cannot be."""
+    hints, specs = _read_hints(kind), {spec.name: spec for spec in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    checked = {}
+    for name, value in values.items():
+        if name not in specs:
+            raise BadInput(f"unknown option '{name}'{suggest(name, specs)}")
+        checked[name] = check_type(name, value, hints[name])
+        check_bounds(specs[name], checked[name])
+    return kind(**checked)
