@@ -18,8 +18,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from litmus.config import at_least
 from litmus.experiments.toys import ImageGrid
+from litmus.fields import at_least
 from litmus.policies.actions import ActionHead
 from litmus.tasks.base import (
     AskablePopulation,

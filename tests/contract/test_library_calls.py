@@ -17,7 +17,7 @@ from harness import assert_same_result, read_events, tiny, train_tiny
 import litmus
 from litmus.algorithms import ALGORITHMS, find_options
 from litmus.cli import main
-from litmus.config import Values
+from litmus.fields import Values
 from litmus.training.keywords import (
     ArsKeywords,
     DdpgKeywords,

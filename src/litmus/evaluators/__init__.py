@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from litmus.config import MOST_UNITS, between
 from litmus.errors import BadInput, option
+from litmus.fields import MOST_UNITS, between
 from litmus.policies.rows import Activation
 from litmus.registry import Entry, Registry
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from litmus.config import check_whole
 from litmus.errors import BadInput, RunFailed, option
 from litmus.experiments import EXPERIMENTS
 from litmus.experiments.conduct import Sweep, name_failures
@@ -17,6 +16,7 @@ from litmus.experiments.executors import Executor, LocalExecutor
 from litmus.experiments.folder import claim_folder
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
+from litmus.fields import check_whole
 from litmus.files import parse_json, read_plain, refuse_other_than_file
 from litmus.reports.extra import require_packages
 from litmus.reports.progress import make_progress

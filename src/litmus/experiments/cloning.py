@@ -19,11 +19,11 @@ from torch import Tensor
 from torch.optim import Adam
 
 from litmus.analysis.knowledge import measure_importance
-from litmus.config import Values
 from litmus.errors import BadInput, option
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.experiments.of_run import OfRun
 from litmus.experiments.plan import Choices
+from litmus.fields import Values
 from litmus.judging.episodes import EpisodeRunner
 from litmus.policies.policy import Policy
 from litmus.policies.population import MixedPopulation, flatten

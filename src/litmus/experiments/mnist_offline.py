@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from litmus.config import Values
 from litmus.errors import BadInput, suggest
 from litmus.experiments.image_results import add_result, summarize
 from litmus.experiments.jobs import Job, Standing
 from litmus.experiments.offline_settings import PRESETS, read_settings
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
+from litmus.fields import Values
 from litmus.files import read_own_json, write_json
 from litmus.reports.figures import Chart, Panel, Series, View
 from litmus.reports.plots import write_figures

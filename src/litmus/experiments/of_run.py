@@ -10,11 +10,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from litmus.config import Values
 from litmus.errors import BadInput, option
 from litmus.experiments.image_results import add_result
 from litmus.experiments.jobs import Job, Standing
 from litmus.experiments.plan import Choices, Plan
+from litmus.fields import Values
 from litmus.files import read_own_json, write_json
 from litmus.registry import import_named
 from litmus.reports.figures import Chart

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from litmus.config import Values
 from litmus.errors import BadInput, option
 from litmus.evaluators.base import Evaluator
 from litmus.experiments.of_run import OfRun
 from litmus.experiments.plan import Choices
+from litmus.fields import Values
 from litmus.judging.episodes import EpisodeRunner
 from litmus.judging.fit import fit
 from litmus.judging.improve import climb

@@ -9,10 +9,10 @@ from statistics import NormalDist
 import numpy as np
 
 from litmus.analysis.sequential import PairedTest, Verdict
-from litmus.config import MOST_EPISODES, check_type, check_whole
 from litmus.errors import BadInput, option
 from litmus.evaluators.base import Estimate
 from litmus.evaluators.calibration import CONFIDENCE
+from litmus.fields import MOST_EPISODES, check_type, check_whole
 from litmus.judging.episodes import EpisodeRunner, pick
 from litmus.judging.subjects import GivenEvaluator, GivenPolicy, find_judge, find_policies
 from litmus.policies.foreign import Reading

@@ -18,11 +18,12 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.config import MOST_EPISODES, build_settings, check_whole
+from litmus.config import build_settings
 from litmus.errors import BadInput
 from litmus.evaluators.base import Estimate, Evaluator
 from litmus.evaluators.ensemble import EnsembleEvaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.fields import MOST_EPISODES, check_whole
 from litmus.judging.episodes import EpisodeRunner, pick
 from litmus.judging.settings import ImproveSettings
 from litmus.judging.subjects import (

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.config import MOST_EPISODES, check_whole
 from litmus.evaluators.base import Estimate
 from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.fields import MOST_EPISODES, check_whole
 from litmus.judging.compare import find_spreads
 from litmus.judging.episodes import EpisodeRunner, pick
 from litmus.judging.subjects import (

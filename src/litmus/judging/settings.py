@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from litmus.config import MOST_UNITS, between
+from litmus.fields import MOST_UNITS, between
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
-from litmus.config import MOST_EPISODES, check_type, check_whole
 from litmus.errors import BadInput, option
+from litmus.fields import MOST_EPISODES, check_type, check_whole
 from litmus.judging.episodes import EpisodeRunner
 from litmus.judging.subjects import check_fit, find_spaces
 from litmus.policies.foreign import Reading, read_policy

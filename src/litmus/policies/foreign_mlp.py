@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.config import MOST_UNITS, between
 from litmus.errors import BadInput, option
+from litmus.fields import MOST_UNITS, between
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Forward
 from litmus.policies.rows import ForeignActivation, ForeignShape, Output

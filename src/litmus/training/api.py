@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from litmus.algorithms import find_options, read_config
-from litmus.config import TrainConfig, check_type, check_whole
+from litmus.config import TrainConfig
 from litmus.errors import BadInput, one_line, option
+from litmus.fields import check_type, check_whole
 from litmus.files import CHECKSUM, describe_os_error, read_json, write_json
 from litmus.presets import preset_values
 from litmus.runs.directory import create_run, lock_run

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from litmus.config import MOST_EPISODES, check_whole
 from litmus.errors import BadInput, one_line, option
+from litmus.fields import MOST_EPISODES, check_whole
 from litmus.policies.foreign import read_policy
 from litmus.policies.foreign_layers import Spaces
 from litmus.policies.policy import Policy
