@@ -32,7 +32,7 @@ ALGORITHMS = Registry(
         ),
         "ddpg": Entry(
             "litmus.algorithms.ddpg_acceleration:make_fast_ddpg",
-            "deep deterministic policy gradient: the paper's baseline, learns from transitions",
+            "deep deterministic policy gradient: the paper's second baseline",
             DdpgConfig,
         ),
     },
