@@ -14,7 +14,7 @@ setup: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt $(wildcard src/litmus/native/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	rm -f src/litmus/native/_kernels*.so  # an old one must not outlive a build that fails
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,report,tensorboard]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,report,sb3,tensorboard]'
 	touch $@
 
 # Seed 3 is not one of those that meet Swimmer's trap (docs/results.md).
@@ -34,14 +34,16 @@ check: setup
 	$(BIN)/mypy
 	$(PYTEST) --durations=10
 	# And what the compiled kernels do elsewhere, without them.
-	LITMUS_NATIVE=0 $(PYTEST) tests/contract/test_resume.py tests/learning \
+	LITMUS_NATIVE=0 $(PYTEST) tests/contract/test_resume.py \
+	  tests/contract/test_resume_with_transitions.py tests/learning \
 	  tests/unit/policies tests/unit/tasks tests/unit/algorithms
 
 # Property tests with thousands of random examples instead of the same hundred.
 search: setup
 	$(BIN)/pytest -m hypothesis --hypothesis-profile=search
 
-# Ten thousand damaged runs and five hundred malformed command lines: not one may go wrong.
+# Ten thousand damaged runs, as many policy files, five hundred malformed command lines: not one may
+# go wrong.
 fuzz: setup
 	cd tests && PYTHONPATH=. ../$(BIN)/python -m fuzz
 

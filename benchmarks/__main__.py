@@ -1,6 +1,7 @@
 """`make bench`: prints the table and writes benchmarks/latest.json.
 
-Each row gives seconds, the limit measured beside it in the same run, and limit / seconds. Then how
+Each row gives seconds, the limit measured beside it in the same run, and limit / seconds; where
+another library is named, its time stands in the limit's place. Then how
 the cost grows with probing states, policy width, round size and workers.
 """
 
@@ -8,12 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import growth, rows
+from benchmarks import baselines, growth, rows
 from litmus.runs.provenance import describe_process
 
 OUT = Path(__file__).parent / "latest.json"
@@ -27,8 +29,11 @@ def main() -> None:
     console = Console()
     table = Table("what", "seconds", "limit", "limit / seconds", title="against the hardware")
     measured = []
-    for row in rows.measure_rows():
+    for row in chain(rows.measure_rows(), baselines.measure_baselines()):
         measured.append(row)
+        if "skipped" in row:
+            console.print(f"{row['name']}: skipped, {row['skipped']}")
+            continue
         table.add_row(
             row["name"],
             f"{row['seconds']:.6f}",

@@ -18,6 +18,7 @@ import torch
 from litmus.policies.architecture import Architecture
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
+from litmus.policies.rows import MlpShape
 from litmus.rollouts.episode import ActingPolicy
 from litmus.tasks.control import ControlTask
 
@@ -99,6 +100,21 @@ def measure_gemm_rate(architecture: MlpArchitecture, policies: int, states: int)
     seconds = measure(lambda: torch.bmm(x, weights, out=out), repeats=20)
     torch.set_num_threads(threads)
     return 2 * policies * states * inputs * outputs / seconds
+
+
+def count_ddpg_flops(policy: MlpShape, critic: MlpShape, batch_size: int) -> float:
+    """FLOPs of one update of critic and policy: products only."""
+    layers = [[inputs * outputs for inputs, outputs in s.layer_sizes] for s in (policy, critic)]
+    of_policy, of_critic = map(sum, layers)
+    first = [products[0] for products in layers]
+    # Targets: forward. Critic: forward, and its weights' gradient. Policy: forward through both,
+    # back through the critic, its own weights' gradient. Nobody asks for a gradient of states.
+    per_transition = (
+        2 * (of_policy + of_critic)
+        + (6 * of_critic - 2 * first[1])
+        + (2 * of_policy + 4 * of_critic + 4 * of_policy - 2 * first[0])
+    )
+    return float(batch_size * per_transition)
 
 
 def count_flops(

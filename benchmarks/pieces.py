@@ -14,17 +14,22 @@ import litmus
 from litmus.algorithms import read_config
 from litmus.algorithms.acceleration import make_fast_pssvf
 from litmus.algorithms.base import Resources
-from litmus.config import PssvfConfig
+from litmus.config import PssvfConfig, TrainConfig
+from litmus.evaluators.calibration import Calibration
+from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.judging.settings import FitSettings
 from litmus.native.updates import CompiledUpdates
 from litmus.policies.actions import ActionHead
+from litmus.policies.grouped import GroupedPopulation
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
+from litmus.policies.policy import Policy
 from litmus.policies.population import flatten
 from litmus.presets import preset_values
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.make import count_cores
 from litmus.rollouts.pool import PoolCollector
-from litmus.seeding import Stream
+from litmus.seeding import Stream, perturb
 from litmus.tasks import make_task_spec
 from litmus.tasks.control import ControlTask
 
@@ -170,19 +175,24 @@ class Updates:
 class Trained:
     """A stretch of training: how long it took, and how much work it was."""
 
-    config: PssvfConfig
+    config: TrainConfig
     seconds: float
     steps: int
     episodes: int
 
 
 def train_for(played: Played, steps: int, **options: Any) -> Trained:
-    """Time training from the end of the first round, when all workers are up, to the last."""
+    """PSSVF's training."""
     if played.preset == "paper":
         options = {"round_size": 16, "overlap": True, **options}
+    return time_training("pssvf", played, steps, **options)
+
+
+def time_training(algorithm: str, played: Played, steps: int, **options: Any) -> Trained:
+    """Time training from the end of the first round, when all workers are up, to the last."""
     with tempfile.TemporaryDirectory() as folder:
         run = litmus.train(
-            "pssvf",
+            algorithm,
             task=played.task,
             distribution=played.distribution,
             preset=played.preset,
@@ -195,7 +205,7 @@ def train_for(played: Played, steps: int, **options: Any) -> Trained:
             **options,
         )
         rounds = [event for event in run.metrics if event["event"] == "round"]
-        config = cast(PssvfConfig, run.config)
+        config = run.config
     first, last = rounds[0], rounds[-1]
     return Trained(
         config,
@@ -203,3 +213,23 @@ def train_for(played: Played, steps: int, **options: Any) -> Trained:
         last["steps"] - first["steps"],
         last["episodes_done"] - first["episodes_done"],
     )
+
+
+def make_scoring(count: int) -> tuple[EnsembleEvaluator, list[Policy]]:
+    """An ensemble of the default sizes, and so many policies to ask it about."""
+    played = Played("Swimmer-v5")
+    architecture = played.make_architecture(make_task(played.task))
+    settings = FitSettings()
+    units = architecture.head.units.tolist()
+    judge = EnsembleEvaluator(
+        architecture.state_shape, settings.members, settings.probing_states, settings.hidden, units
+    )
+    flat = played.make_flat_params(architecture)
+    normalizer = Normalizer.identity(architecture.state_shape)
+    policies = [
+        Policy(architecture, torch.from_numpy(perturb(flat, 0.05, 0, index)), normalizer)
+        for index in range(count)
+    ]
+    prints = judge.fingerprints(GroupedPopulation(policies[:: max(1, count // 1000)])).detach()
+    judge.remember(prints, Calibration(0.1, 1.0, 1.6, np.linspace(0, 1, 512)))
+    return judge, policies

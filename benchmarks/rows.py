@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from benchmarks.limits import (
     measure_raw_step,
     record_episode,
 )
-from benchmarks.pieces import Played, Stepping, Updates, make_task, train_for
+from benchmarks.pieces import Played, Stepping, Updates, make_scoring, make_task, train_for
 from litmus.config import PssvfConfig
 from litmus.policies.mlp import MlpArchitecture
 from litmus.rollouts.make import count_cores
@@ -43,6 +43,7 @@ TRAINED = (
 )
 """With steps."""
 REPEATS = 5
+SCORED = 1000
 
 Row = dict[str, Any]
 
@@ -53,6 +54,7 @@ def measure_rows() -> Iterator[Row]:
         yield from measure_stepping(played)
     yield from measure_updates()
     yield from measure_updates("gaussian")
+    yield measure_scoring()
     for played, steps in TRAINED:
         yield measure_training(played, steps)
 
@@ -120,6 +122,20 @@ def measure_updates(distribution: Literal["auto", "gaussian"] = "auto") -> Itera
         yield make_row(name, pairs)
 
 
+def measure_scoring() -> Row:
+    """1,000 policies of 256×256 with an ensemble as `litmus fit` makes them, once loaded."""
+    judge, policies = make_scoring(SCORED)
+    architecture = policies[0].architecture
+    states = len(judge.probing_states)
+    flops = 2.0 * len(policies) * states * architecture.num_params
+    pairs = []
+    for _ in range(REPEATS):
+        rate = measure_gemm_rate(architecture, 16, states)
+        seconds = measure(lambda: judge.predict(policies), repeats=1)
+        pairs.append((seconds, flops / rate / count_cores()))
+    return make_row(f"{SCORED:,} policies of 256×256 scored, {states} probing states", pairs)
+
+
 def count_config_flops(config: PssvfConfig, architecture: MlpArchitecture) -> tuple[float, float]:
     options = config.evaluator_options
     states = options["probing_states"]
@@ -134,7 +150,7 @@ def measure_training(played: Played, steps: int) -> Row:
     pairs = []
     for _ in range(3):
         trained = train_for(played, steps)
-        config = trained.config
+        config = cast(PssvfConfig, trained.config)
         per_policy, for_policy = count_config_flops(config, architecture)
         states = config.evaluator_options["probing_states"]
         rate = measure_gemm_rate(architecture, config.batch_size, states)

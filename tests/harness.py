@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,15 @@ OWN: dict[str, dict[str, Any]] = {
     "pssvf": {"evaluator_hidden": (8,), "round_size": 2, "probing_states": 3},
     "vanilla-pssvf": {"evaluator_hidden": (8,), "round_size": 2},
     "ars": {"directions": 2, "top_directions": 1},
+    "ddpg": {
+        "critic_hidden": (8,),
+        "batch_size": 4,
+        "buffer_size": 24,
+        "start_steps": 6,
+        "update_after": 8,
+        "update_every": 6,
+        "updates": 2,
+    },
 }
 """What algorithms have of their own."""
 
@@ -77,6 +87,28 @@ class Killed(BaseException):
 
 def raise_(error: BaseException) -> Any:
     raise error
+
+
+def kill_at(patch: pytest.MonkeyPatch, target: str, call: int, when: str) -> None:
+    """Raise around the n-th call of `target`."""
+    module, _, name = target.rpartition(".")
+    try:
+        owner = import_module(module)
+    except ModuleNotFoundError:
+        parent, _, class_name = module.rpartition(".")
+        owner = getattr(import_module(parent), class_name)
+    original, calls = getattr(owner, name), [0]
+
+    def wrapped(*args: Any, **options: Any) -> Any:
+        calls[0] += 1
+        if calls[0] == call and when == "before":
+            raise Killed
+        result = original(*args, **options)
+        if calls[0] == call:
+            raise Killed
+        return result
+
+    patch.setattr(owner, name, wrapped)
 
 
 def interrupt(train: Callable[[], Any], rounds: int) -> None:

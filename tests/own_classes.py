@@ -14,8 +14,9 @@ from torch import Tensor, nn
 
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.saved import SavesAttributes
-from litmus.config import TrainConfig, above
+from litmus.config import TrainConfig
 from litmus.evaluators.base import Estimate, Evaluator
+from litmus.fields import above
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import MixedPopulation, Population, flatten

@@ -18,8 +18,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from litmus.config import at_least
 from litmus.experiments.toys import ImageGrid
+from litmus.fields import at_least
 from litmus.policies.actions import ActionHead
 from litmus.tasks.base import (
     AskablePopulation,
@@ -132,6 +132,21 @@ class CountdownTask:
 
     def close(self) -> None:
         pass
+
+
+class InvestingTask(CountdownTask):
+    """Ten steps; an action costs a third of itself, and is paid back whole in the next step."""
+
+    actions = ContinuousActions((-1.0,), (1.0,))
+
+    def step_through(self, act: Callable[[Any], Any], seed: int) -> Iterator[Transition]:
+        state = np.random.default_rng(seed).uniform(-1, 1, 1)
+        for number in range(10):
+            action = act(state)
+            following = action.astype(np.float64)
+            reward = float(state[0] - action[0] / 3)
+            yield Transition(state, action, reward, following, False, number == 9, 0.0)
+            state = following
 
 
 @dataclass(frozen=True)

@@ -8,46 +8,28 @@ This module does not import torch.
 from __future__ import annotations
 
 import dataclasses
-import json
-import math
-import numbers
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from litmus.errors import BadInput, option, suggest
+from litmus.fields import (
+    MOST_EPISODES,
+    MOST_STEPS,
+    MOST_UNITS,
+    MOST_WORKERS,
+    T,
+    Values,
+    above,
+    at_least,
+    between,
+    check_bounds,
+    check_type,
+    options_of,
+)
 from litmus.registry import Registry
-
-MOST_STEPS = 10**15
-MOST_EPISODES = 10**6
-MOST_WORKERS = 4096
-MOST_UNITS = 10**6
-"""Bounds beyond which no machine goes. What this one can hold is asked before a run starts."""
-
-T = TypeVar("T")
-Values = dict[str, Any]
-
-
-def at_least(minimum: float, default: T) -> T:
-    """A field with a lower bound."""
-    return field(default=default, metadata={"minimum": minimum})
-
-
-def between(minimum: float, maximum: float, default: T) -> T:
-    """A field with both bounds."""
-    return field(default=default, metadata={"minimum": minimum, "maximum": maximum})
-
-
-def above(minimum: float, default: T, maximum: float = math.inf) -> T:
-    """A field with an open lower bound."""
-    return field(default=default, metadata={"above": minimum, "maximum": maximum})
-
-
-def options_of(choice: str) -> Values:
-    """A field that holds the options of what the field `choice` names."""
-    return field(default_factory=dict, metadata={"options_of": choice})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +99,9 @@ class TrainConfig:
     def episodes_at_once(self) -> int:
         """Episodes that the algorithm asks its collector for at a time: the pool makes room."""
         return 1
+
+    def check_task(self, task: object, distribution: str) -> None:
+        """BadInput where the algorithm cannot learn in this task, or this kind of policy."""
 
     def to_dict(self) -> Values:
         """Flat, in plain values."""
@@ -353,74 +338,58 @@ class ArsConfig(TrainConfig):
         return 2 * self.directions
 
 
-def check_type(name: str, value: Any, hint: Any) -> Any:
-    """Return `value` as the type that a field declares, or say what it should be."""
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin is Literal:
-        if value not in arguments:
-            raise BadInput(f"{option(name)} cannot be '{value}'{suggest(str(value), arguments)}")
-        return value
-    if type(None) in arguments:
-        return None if value is None else check_type(name, value, arguments[0])
-    if origin is dict:
-        return _check_json_object(name, value)
-    if origin is tuple:
-        if not isinstance(value, list | tuple):
-            kind = {int: "whole numbers", float: "numbers"}.get(arguments[0], "texts")
-            raise BadInput(f"{option(name)} takes {kind}, not '{value}'")
-        return tuple(check_type(name, item, arguments[0]) for item in value)
-    if not isinstance(value, bool):  # numpy's numbers are welcome
-        if hint is int and isinstance(value, numbers.Integral):
-            return int(value)
-        if hint is int and isinstance(value, numbers.Real) and float(value).is_integer():
-            return int(float(value))  # 1e5
-        if hint is float and isinstance(value, numbers.Real):
-            try:
-                return float(value)
-            except OverflowError as error:
-                raise BadInput(f"{option(name)} must be a finite number") from error
-    if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
-        words = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-        raise BadInput(f"{option(name)} takes {words.get(hint, hint)}, not '{value}'")
-    return value
+@dataclass(frozen=True, kw_only=True)
+class DdpgConfig(TrainConfig):
+    """Deep deterministic policy gradient: a critic of single actions learns from transitions, the
+    policy follows the critic's gradient."""
 
+    normalize_observations: bool = False
+    """Normalise observations by the mean and standard deviation of those seen so far."""
+    survival_bonus: Literal["auto", "keep", "remove"] = "keep"
+    """Whether rewards keep the bonus that some tasks pay for staying alive; auto removes it for
+    Hopper, Walker2d, Ant and Humanoid."""
+    noise: float = between(0, 1e6, 0.1)
+    """Standard deviation of the noise that is added to each action, in halves of its range."""
+    start_steps: int = between(0, MOST_STEPS, 10_000)
+    """Steps of random actions at the beginning."""
+    update_after: int = between(0, MOST_STEPS, 1_000)
+    """Steps before which nothing is learned."""
+    update_every: int = between(1, MOST_UNITS, 50)
+    """Steps between updates: a block, which is what a round is to other algorithms."""
+    updates: int = between(1, MOST_UNITS, 50)
+    """Updates of critic, policy and targets after each block."""
+    batch_size: int = between(1, MOST_UNITS, 128)
+    """Transitions per update."""
+    buffer_size: int = between(1, 10**9, 100_000)
+    """Transitions kept to learn from: the newest."""
+    policy_lr: float = above(0, 1e-3, 1e30)
+    """Adam's learning rate for the policy."""
+    critic_lr: float = above(0, 1e-3, 1e30)
+    """Adam's learning rate for the critic."""
+    critic_hidden: tuple[int, ...] = between(1, MOST_UNITS, (256, 256))
+    """Units of each hidden layer of the critic."""
+    discount: float = between(0, 1, 0.99)
+    """Discount factor γ."""
+    polyak: float = between(0, 1, 0.995)
+    """How much of the targets stays in each update."""
 
-def _check_json_object(name: str, value: Any) -> Values:
-    if not isinstance(value, dict):
-        raise BadInput(f"{option(name)} takes names with values, as {{\"x\": 1}}, not '{value}'")
-    try:
-        copied: Values = json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise BadInput(f"{option(name)} takes values that JSON can hold: {error}") from error
-    return copied
-
-
-def check_whole(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """A whole number that is no field of a configuration."""
-    number: int = check_type(name, value, int)
-    if most is not None and not least <= number <= most:
-        raise BadInput(f"{option(name)} must be between {least} and {most}, not {number}")
-    if number < least:
-        raise BadInput(f"{option(name)} must be at least {least}, not {number}")
-    return number
-
-
-def check_bounds(spec: dataclasses.Field[Any], value: Any) -> None:
-    values = value if isinstance(value, tuple) else (value,)
-    for number in values:
-        if isinstance(number, float) and number - number != 0:
-            raise BadInput(f"{option(spec.name)} must be a finite number, not {number}")
-        if not isinstance(number, int | float) or isinstance(number, bool):
-            continue
-        if "minimum" in spec.metadata and number < spec.metadata["minimum"]:
+    def check_task(self, task: object, distribution: str) -> None:
+        if distribution != "deterministic":
             raise BadInput(
-                f"{option(spec.name)} must be at least {spec.metadata['minimum']}, not {number}"
+                "ddpg learns deterministic policies of continuous actions, and for task "
+                f"'{self.task}' this one is {distribution}"
             )
-        if "maximum" in spec.metadata and number > spec.metadata["maximum"]:
-            raise BadInput(
-                f"{option(spec.name)} must be at most {spec.metadata['maximum']}, not {number}"
-            )
-        if "above" in spec.metadata and number <= spec.metadata["above"]:
-            raise BadInput(
-                f"{option(spec.name)} must be above {spec.metadata['above']}, not {number}"
-            )
+        if not hasattr(task, "step_through"):
+            raise BadInput(f"ddpg learns from single steps, and task '{self.task}' shows none")
+
+
+def build_settings(kind: type[T], values: Mapping[str, Any]) -> T:
+    """A dataclass of options from what a user gave; BadInput for what cannot be."""
+    hints, specs = _read_hints(kind), {spec.name: spec for spec in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    checked = {}
+    for name, value in values.items():
+        if name not in specs:
+            raise BadInput(f"unknown option '{name}'{suggest(name, specs)}")
+        checked[name] = check_type(name, value, hints[name])
+        check_bounds(specs[name], checked[name])
+    return kind(**checked)

@@ -62,6 +62,8 @@ def _paper(algorithm: str, task: str) -> Values:
         directions, top_directions, noise = (body or Body).ars
         values |= {"directions": directions, "top_directions": top_directions, "noise": noise}
         values["step_size"] = 0.01  # the best for every task
+    if algorithm == "ddpg":
+        values |= _paper_ddpg()
     if algorithm == "pssvf":
         values |= {"probing_states": 200, "probing_low": 0.0, "probing_high": 1.0}
         values["evaluator_unit_actions"] = False
@@ -70,6 +72,27 @@ def _paper(algorithm: str, task: str) -> Values:
         # learning rate and noise are those that fingerprinting gets in the same comparison.
         values |= {"hidden": (64, 64), "recency": 0.0, "policy_lr": 1e-4, "noise": 0.1}
     return values
+
+
+def _paper_ddpg() -> Values:
+    """The same appendix; what it leaves open is Spinning Up's, which it used."""
+    return {
+        "activation": "relu",
+        "critic_hidden": (256, 256),
+        "batch_size": 128,
+        "policy_lr": 1e-3,
+        "critic_lr": 1e-3,
+        "noise": 0.1,
+        "buffer_size": 100_000,
+        "discount": 0.99,
+        "polyak": 0.995,
+        "start_steps": 10_000,
+        "update_after": 1_000,
+        "update_every": 50,
+        "updates": 50,
+        "normalize_observations": False,
+        "survival_bonus": "keep",
+    }
 
 
 def _paper_images() -> Values:
@@ -207,6 +230,9 @@ def _small(algorithm: str, task: str) -> Values:
     }
     if algorithm == "pssvf":
         values["probing_states"] = 50  # the paper: enough for every task it tried
+    if algorithm == "ddpg":
+        sizes: Values = {"hidden": (64, 64), "critic_hidden": (64, 64), "start_steps": 1_000}
+        values |= _paper_ddpg() | sizes
     return values
 
 

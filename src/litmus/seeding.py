@@ -25,6 +25,9 @@ class Stream(IntEnum):
     BATCHES = 4  # draws from the buffer; index: round
     MEASUREMENT = 5  # the same as EVALUATION, for `litmus evaluate`; index: episode
     SELECTION = 6  # the same, to choose the policy that is handed over; index: episode
+    EXPLORATION = 7  # noise of single actions; index: block of steps
+    FIT = 8  # what fitting an evaluator to measured policies draws; index 0
+    JUDGING = 9  # episodes and draws of compare and rank; index: episode
 
 
 def make_generator(seed: int, stream: Stream, index: int) -> np.random.Generator:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,3 +55,43 @@ def test_run_made_on_a_gpu_is_judged_on_the_cpu(tmp_path: Path) -> None:
 def test_buffer_that_outgrows_its_table_keeps_learning(tmp_path: Path) -> None:
     run = train_rounds(tmp_path / "cuda", "cuda", task="CartPole-v1")
     assert all(np.isfinite(e["evaluator_loss"]) for e in run.metrics if e["event"] == "round")
+
+
+def train_blocks(out: Path, device: str, **options: Any) -> litmus.Run:
+    """Actions are random, so that all devices learn from the same transitions."""
+    given = {"steps": 300, "start_steps": 300, "update_after": 100, **options}
+    return litmus.train(
+        "ddpg",
+        task="InvertedDoublePendulum-v5",
+        preset="paper",
+        evaluate_every=0,
+        device=device,
+        seed=3,
+        out=out,
+        quiet=True,
+        **given,
+    )
+
+
+@needs_gpu
+@pytest.mark.parametrize("normalize", [False, True])
+def test_blocks_of_updates_as_graphs_agree_with_the_cpu(normalize: bool, tmp_path: Path) -> None:
+    runs = [
+        train_blocks(tmp_path / device, device, normalize_observations=normalize)
+        for device in ("cpu", "cuda")
+    ]
+    on_cpu, on_cuda = ([e for e in run.metrics if "critic_loss" in e] for run in runs)
+    assert len(on_cpu) == 5  # the first runs as it is, the second is recorded, the others replayed
+    for here, there in zip(on_cpu, on_cuda, strict=True):
+        for name in ("critic_loss", "policy_value"):
+            assert there[name] == pytest.approx(here[name], rel=5e-2), name
+
+
+@needs_gpu
+def test_transitions_learned_from_on_a_gpu_are_resumed(tmp_path: Path) -> None:
+    whole = train_blocks(tmp_path / "whole", "cuda", steps=500)
+    train_blocks(tmp_path / "run", "cuda")
+    longer = litmus.resume(tmp_path / "run", steps=500, quiet=True)
+    assert longer.metrics[-1]["steps"] == whole.metrics[-1]["steps"] == 500
+    last, expected = ([e for e in run.metrics if "critic_loss" in e] for run in (longer, whole))
+    assert last[6]["critic_loss"] == pytest.approx(expected[6]["critic_loss"], rel=5e-2)

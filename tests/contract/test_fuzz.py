@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from fuzz.cases import FALLBACK, HARMLESS, NAMED, WRONG, FileCases, run_case
 from fuzz.command_lines import CommandLines
+from fuzz.policy_files import PolicyFiles, make_files
 from fuzz.runs import make_runs
 
-FILES, LINES = 300, 40
+FILES, LINES, POLICIES = 300, 40, 400
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +30,15 @@ def test_malformed_command_lines_are_one_line_or_work(
 ) -> None:
     lines = CommandLines(1, runs["finished"], tmp_path)
     outcomes = [run_case(lines, number) for number in range(LINES)]
+    assert [one for one in outcomes if one.kind == WRONG] == []
+    assert {HARMLESS, NAMED} == {one.kind for one in outcomes}
+
+
+def test_damaged_and_hostile_policy_files_are_named_or_harmless(tmp_path: Path) -> None:
+    (tmp_path / "whole").mkdir()
+    make_files(tmp_path / "whole")
+    cases = PolicyFiles(1, tmp_path / "whole", tmp_path)
+    outcomes = [run_case(cases, number) for number in range(POLICIES)]
     assert [one for one in outcomes if one.kind == WRONG] == []
     assert {HARMLESS, NAMED} == {one.kind for one in outcomes}
 

@@ -14,9 +14,9 @@ import litmus
 SOURCE = Path(litmus.__file__).parent
 
 ORDER = (
-    *("errors", "registry", "config", "options", "files", "streams", "seeding"),
+    *("errors", "registry", "fields", "config", "options", "files", "streams", "seeding"),
     *("tasks", "policies", "rollouts", "evaluators", "algorithms", "presets", "runs"),
-    *("training", "analysis", "reports", "experiments", "cli"),
+    *("training", "analysis", "judging", "reports", "experiments", "cli"),
 )
 """Each knows those before it and none after it. `native` stands aside: its kernels are handed to
 whoever can use them, under the contracts of that package."""

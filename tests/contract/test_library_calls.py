@@ -17,10 +17,21 @@ from harness import assert_same_result, read_events, tiny, train_tiny
 import litmus
 from litmus.algorithms import ALGORITHMS, find_options
 from litmus.cli import main
-from litmus.config import Values
-from litmus.training.keywords import ArsKeywords, PssvfKeywords, VanillaKeywords, Whole
+from litmus.fields import Values
+from litmus.training.keywords import (
+    ArsKeywords,
+    DdpgKeywords,
+    PssvfKeywords,
+    VanillaKeywords,
+    Whole,
+)
 
-KEYWORDS = {"pssvf": PssvfKeywords, "vanilla-pssvf": VanillaKeywords, "ars": ArsKeywords}
+KEYWORDS = {
+    "pssvf": PssvfKeywords,
+    "vanilla-pssvf": VanillaKeywords,
+    "ars": ArsKeywords,
+    "ddpg": DdpgKeywords,
+}
 
 
 def test_every_algorithm_has_its_keywords() -> None:

@@ -30,6 +30,8 @@ TASKS = [
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_preset_can_be_built(algorithm: str, preset: str, task: str) -> None:
+    if (algorithm, task) == ("ddpg", "CartPole-v1"):
+        pytest.skip("it has discrete actions")
     config = make_config(algorithm, {"task": task}, preset)
     spec = make_task_spec(task)
     architecture = design_policy(config, spec)
@@ -71,6 +73,19 @@ def test_the_paper_says_otherwise_for_two_bodies() -> None:
     pendulum = make_config("pssvf", {"task": "InvertedDoublePendulum-v4"})
     assert (ant.noise, ant.steps) == (0.01, 3_000_000)
     assert (pendulum.noise, pendulum.steps) == (0.05, 300_000)
+
+
+def test_the_papers_ddpg_is_spinning_ups() -> None:
+    """Faccio et al. 2022, appendix 'RL Implementation': 50 updates of each kind per 50 steps."""
+    config = make_config("ddpg", {"task": "Ant-v5"}, "paper")
+    assert config.architecture_options == {"hidden": (256, 256), "activation": "relu"}
+    assert (config.critic_hidden, config.batch_size) == ((256, 256), 128)
+    assert (config.policy_lr, config.critic_lr, config.noise) == (1e-3, 1e-3, 0.1)
+    assert (config.update_every, config.updates, config.buffer_size) == (50, 50, 100_000)
+    assert (config.start_steps, config.update_after) == (10_000, 1_000)
+    assert (config.discount, config.polyak) == (0.99, 0.995)
+    assert (config.normalize_observations, config.survival_bonus) == (False, "keep")
+    assert config.steps == 3_000_000
 
 
 def test_presets_other_than_the_papers_collect_in_rounds() -> None:

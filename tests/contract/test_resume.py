@@ -23,6 +23,7 @@ from harness import (
     count_lines,
     flip,
     interrupt,
+    kill_at,
     raise_,
     read_events,
     tiny,
@@ -191,30 +192,6 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     assert_same_result(whole.path, tmp_path / "run")
     last = "last_policy.safetensors"
     assert (whole.path / last).read_bytes() == (tmp_path / "run" / last).read_bytes()
-
-
-def kill_at(patch: pytest.MonkeyPatch, target: str, call: int, when: str) -> None:
-    """Raise around the n-th call of `target`."""
-    from importlib import import_module
-
-    module, _, name = target.rpartition(".")
-    try:
-        owner = import_module(module)
-    except ModuleNotFoundError:
-        parent, _, class_name = module.rpartition(".")
-        owner = getattr(import_module(parent), class_name)
-    original, calls = getattr(owner, name), [0]
-
-    def wrapped(*args: Any, **options: Any) -> Any:
-        calls[0] += 1
-        if calls[0] == call and when == "before":
-            raise Killed
-        result = original(*args, **options)
-        if calls[0] == call:
-            raise Killed
-        return result
-
-    patch.setattr(owner, name, wrapped)
 
 
 def test_a_run_killed_before_it_wrote_anything_can_be_resumed(

@@ -54,6 +54,47 @@ def test_a_size_that_nothing_can_hold_is_one_line_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
+    ("option", "size"),
+    [
+        ("--buffer-size", "1e9"),
+        ("--critic-hidden", "1000000 1000000"),
+        ("--updates", "1000000"),
+        ("--batch-size", "1000000"),
+        ("--update-every", "1e15"),
+        ("--discount", "1.5"),
+        ("--polyak", "-1"),
+    ],
+)
+def test_nor_does_ddpg_take_what_nothing_can_hold(
+    option: str, size: str, tmp_path: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.setattr(PoolCollector, "_spawn", lambda *_: pytest.fail("a worker was started"))
+    monkeypatch.setattr("litmus.training.memory.find_memory", lambda: 8 * 2**30)
+    others = ["--steps", "1e9", "--out", str(tmp_path / "run")]
+    others += ["--batch-size", "10000"] if option == "--updates" else []
+    assert main(["train", "ddpg", "--task", "Pendulum-v1", *others, option, *size.split()]) == 2
+    assert_one_line(capsys.readouterr().err, option)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("task", ["CartPole-v1", "toys:TargetTask"])
+def test_a_task_without_single_continuous_actions_is_refused_by_ddpg(
+    task: str, tmp_path: Path, capsys
+) -> None:
+    assert main(["train", "ddpg", "--task", task, "--out", str(tmp_path / "run")]) == 2
+    assert_one_line(capsys.readouterr().err, "ddpg learns", task)
+    assert not (tmp_path / "run").exists()
+
+
+def test_nor_does_an_experiment_begin_with_one(tmp_path: Path, capsys) -> None:
+    chosen = ["--tasks", "CartPole-v1", "--algorithms", "pssvf", "ddpg", "--seeds", "1"]
+    out = ["--steps", "100", "--out", str(tmp_path / "out")]
+    assert main(["experiment", "learning-curves", *chosen, *out]) == 2
+    assert_one_line(capsys.readouterr().err, "ddpg learns", "CartPole-v1")
+    assert not (tmp_path / "out" / "runs").exists()
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["evaluate", "run", "--episodes", "1e15"],

@@ -36,8 +36,9 @@ from litmus.tasks import make_task_spec
 
 @pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_results_do_not_depend_on_the_number_of_workers(algorithm: str, tmp_path: Path) -> None:
-    sizes = {"ars": {"directions": 3}}.get(algorithm, {"round_size": 5})
-    options = {"steps": 60, "distribution": "gaussian", **sizes}
+    sizes = {"ars": {"directions": 3}, "ddpg": {"distribution": "auto"}}
+    own = sizes.get(algorithm, {"round_size": 5})
+    options = {"steps": 60, "distribution": "gaussian", **own}
     for workers in (0, 1, 2, 3):
         train_tiny(tmp_path / str(workers), algorithm, workers=workers, **options)
         assert_same_result(tmp_path / "0", tmp_path / str(workers))

@@ -41,6 +41,14 @@ HELPS = [
     ["list", "--help"],
     ["report", "--help"],
     ["watch", "--help"],
+    ["zoo", "--help"],
+    ["zoo", "add", "--help"],
+    ["zoo", "grow", "--help"],
+    ["fit", "--help"],
+    ["score", "--help"],
+    ["improve", "--help"],
+    ["compare", "--help"],
+    ["rank", "--help"],
 ]
 
 

@@ -10,23 +10,33 @@ from pathlib import Path
 
 from fuzz.batches import Plan, run_cases
 from fuzz.cases import WRONG, FileCases, Outcome, run_case, summarise
+from fuzz.policy_files import make_files
 from fuzz.runs import make_runs
 
-NAMES = {"files": "damaged runs", "lines": "malformed command lines"}
+NAMES = {
+    "files": "damaged runs",
+    "lines": "malformed command lines",
+    "policies": "damaged or hostile policy files",
+}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--files", type=int, default=10_000, help="damaged runs [10000]")
     parser.add_argument("--lines", type=int, default=500, help="malformed command lines [500]")
+    parser.add_argument("--policies", type=int, default=10_000, help="policy files [10000]")
     parser.add_argument("--seed", type=int, default=0, help="another draws others [0]")
-    parser.add_argument("--only", type=int, help="this case alone: of the lines, with --files 0")
+    parser.add_argument(
+        "--only", type=int, help="this case alone: of another kind, with the others 0"
+    )
     options = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         files = FileCases.prepare(options.seed, make_runs(folder), folder)
         (folder / "expected.json").write_text(json.dumps(files.expected))
+        (folder / "policies").mkdir()
+        make_files(folder / "policies")
         for kind in NAMES:
             plan, count = Plan(kind, options.seed, folder), getattr(options, kind)
             if options.only is not None and count:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from fuzz.cases import SECONDS_PER_CASE, WRONG, Case, FileCases, Outcome, run_case
 from fuzz.command_lines import CommandLines
+from fuzz.policy_files import PolicyFiles
 from fuzz.runs import KINDS
 from litmus.rollouts.machine import count_cores
 
@@ -32,12 +33,14 @@ class Plan:
     """What every batch needs to know."""
 
     kind: str
-    """`files` or `lines`."""
+    """`files`, `lines` or `policies`."""
     seed: int
     folder: Path
     """Where the whole runs are, and what is expected of them."""
 
     def make_case(self, place: Path) -> Case:
+        if self.kind == "policies":
+            return PolicyFiles(self.seed, self.folder / "policies", place)
         runs = {kind: self.folder / kind for kind in KINDS}
         if self.kind == "lines":
             return CommandLines(self.seed, runs["finished"], place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from litmus.config import ArsConfig, Option, PssvfConfig, TrainConfig, list_options
+from litmus.config import ArsConfig, DdpgConfig, Option, PssvfConfig, TrainConfig, list_options
 from litmus.errors import BadInput
 from litmus.evaluators import EVALUATORS
 from litmus.policies.architecture import ARCHITECTURES
@@ -29,6 +29,11 @@ ALGORITHMS = Registry(
             "litmus.algorithms.ars:Ars",
             "augmented random search: the paper's baseline, no evaluator",
             ArsConfig,
+        ),
+        "ddpg": Entry(
+            "litmus.algorithms.ddpg_acceleration:make_fast_ddpg",
+            "deep deterministic policy gradient: the paper's second baseline",
+            DdpgConfig,
         ),
     },
 )

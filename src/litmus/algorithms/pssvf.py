@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import Adam
 
+from litmus.algorithms.adam import make_adam
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer, Recency
 from litmus.algorithms.rounds import RoundPlan
@@ -154,8 +155,8 @@ class Pssvf(SavesAttributes):
                 "`rescale_output`"
             )
         self.average = self.theta.detach().clone() if config.policy_average else None
-        self.theta_optimizer = _make_adam({config.policy_lr: [self.theta]})
-        self.evaluator_optimizer = _make_adam(_group_by_lr(self.evaluator, config))
+        self.theta_optimizer = make_adam({config.policy_lr: [self.theta]})
+        self.evaluator_optimizer = make_adam(_group_by_lr(self.evaluator, config))
         self.buffer = Buffer(config.buffer_size, architecture.num_params, self.device)
         learner = Learner(
             architecture,
@@ -354,13 +355,3 @@ def _set_lr(optimizer: Adam, rates: Sequence[float]) -> None:
             group["lr"].fill_(lr)
         else:
             group["lr"] = lr
-
-
-def _make_adam(by_lr: Mapping[float, list[Tensor]]) -> Adam:
-    # Step count and learning rate live on the device, where a CUDA graph advances or reads them.
-    on_cuda = any(parameter.is_cuda for group in by_lr.values() for parameter in group)
-    groups: list[dict[str, Any]] = [
-        {"params": group, "lr": torch.tensor(lr, device="cuda") if on_cuda else lr}
-        for lr, group in by_lr.items()
-    ]
-    return Adam(groups, fused=True, capturable=on_cuda)

@@ -15,17 +15,26 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from litmus.cli.command import BAD_INPUT, DONE, FAILED, INTERRUPTED
+from litmus.cli.compare import COMPARE
 from litmus.cli.evaluate import EVALUATE
 from litmus.cli.experiment import EXPERIMENT
+from litmus.cli.fit import FIT
+from litmus.cli.improve import IMPROVE
 from litmus.cli.listing import LIST
+from litmus.cli.rank import RANK
 from litmus.cli.report import REPORT
 from litmus.cli.resume import RESUME
+from litmus.cli.score import SCORE
 from litmus.cli.train import TRAIN
 from litmus.cli.watch import WATCH
+from litmus.cli.zoo import ZOO
 from litmus.errors import BadInput, RunFailed
 from litmus.options import OneLineParser
 
-COMMANDS = (TRAIN, RESUME, EVALUATE, EXPERIMENT, REPORT, WATCH, LIST)
+COMMANDS = (
+    *(TRAIN, RESUME, EVALUATE, EXPERIMENT, REPORT, WATCH),
+    *(ZOO, FIT, SCORE, IMPROVE, COMPARE, RANK, LIST),
+)
 MOST_TEXT = 1000
 
 DESCRIPTION = """\

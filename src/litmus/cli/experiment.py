@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from litmus.cli.command import Command
-from litmus.options import OneLineParser, add_whole
+from litmus.options import OneLineParser, add_whole, parse_whole
 from litmus.streams import stdout_for_results
 
-CHOICES = ("tasks", "algorithms", "seeds", "steps", "preset", "probing_states", "data")
+CHOICES = (
+    *("tasks", "algorithms", "seeds", "steps", "preset", "probing_states", "data"),
+    *("run", "architecture", "states", "indices"),
+)
 
 
 def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
@@ -35,6 +39,20 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     add_whole(parser, "probing_states", "of the experiments on images: instead of their own number")
     parser.add_argument(
         "--data", metavar="DIR", help="of the experiments on images: the folder with their files"
+    )
+    parser.add_argument("--run", dest="of_run", metavar="RUN", help="of zero-shot and clone")
+    parser.add_argument(
+        "--architecture",
+        metavar="NAME",
+        help="of zero-shot: linear, mlp:64x64 or package:Class",
+    )
+    add_whole(parser, "states", "of clone: probing states to copy the policy from")
+    parser.add_argument(
+        "--indices",
+        nargs="+",
+        type=partial(parse_whole, "indices"),
+        metavar="N",
+        help="of clone: these probing states, instead of choosing them",
     )
     parser.add_argument(
         "--executor",
@@ -65,7 +83,7 @@ def run(options: argparse.Namespace) -> None:
     from litmus.experiments.api import choose_folder, experiment, make_choices, make_plan
     from litmus.experiments.dry_run import describe_plan
 
-    chosen = {name: getattr(options, name) for name in CHOICES}
+    chosen = {name: getattr(options, "of_run" if name == "run" else name) for name in CHOICES}
     folder = Path(options.out) if options.out is not None else choose_folder(options.name)
     if options.dry_run:
         with stdout_for_results():

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from litmus.config import MOST_UNITS, between
 from litmus.errors import BadInput, option
+from litmus.fields import MOST_UNITS, between
 from litmus.policies.rows import Activation
 from litmus.registry import Entry, Registry
 
@@ -44,6 +44,14 @@ class FingerprintOptions(FlatOptions):
             )
 
 
+@dataclass(frozen=True)
+class EnsembleOptions(FingerprintOptions):
+    probing_states: int = between(1, MOST_UNITS, 32)
+    """Number K of learned states that each member asks every policy in."""
+    members: int = between(1, 64, 4)
+    """Evaluators that judge together."""
+
+
 EVALUATORS = Registry(
     "evaluator",
     {
@@ -51,6 +59,11 @@ EVALUATORS = Registry(
             "litmus.evaluators.fingerprint:FingerprintEvaluator",
             "asks what a policy does in learned probing states",
             FingerprintOptions,
+        ),
+        "ensemble": Entry(
+            "litmus.evaluators.ensemble:EnsembleEvaluator",
+            "several fingerprint evaluators; what `litmus fit` makes",
+            EnsembleOptions,
         ),
         "flat": Entry(
             "litmus.evaluators.flat:FlatEvaluator",

@@ -39,6 +39,18 @@ EXPERIMENTS = Registry(
             "litmus.experiments.mnist_offline:MNIST_OFFLINE",
             "from classifiers no better than chance to good ones, through a frozen evaluator",
         ),
+        "zero-shot": Entry(
+            "litmus.experiments.zero_shot:ZERO_SHOT",
+            "a fresh policy of another architecture climbs the frozen V of a run",
+        ),
+        "clone": Entry(
+            "litmus.experiments.cloning:CLONING",
+            "a run's policy copied from what it does in a few of its probing states",
+        ),
+        "judge": Entry(
+            "litmus.experiments.judge:JUDGE",
+            "how well an evaluator judges, ranks and improves policies of other runs",
+        ),
         "anywhere": Entry(
             "litmus.experiments.anywhere:ANYWHERE",
             "one preset on thirteen tasks that nobody tuned it for",

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from litmus.config import check_whole
 from litmus.errors import BadInput, RunFailed, option
 from litmus.experiments import EXPERIMENTS
 from litmus.experiments.conduct import Sweep, name_failures
@@ -17,6 +16,7 @@ from litmus.experiments.executors import Executor, LocalExecutor
 from litmus.experiments.folder import claim_folder
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
+from litmus.fields import check_whole
 from litmus.files import parse_json, read_plain, refuse_other_than_file
 from litmus.reports.extra import require_packages
 from litmus.reports.progress import make_progress
@@ -56,6 +56,10 @@ def experiment(
     preset: str | None = None,
     probing_states: float | None = None,
     data: str | None = None,
+    run: Path | str | None = None,
+    architecture: str | None = None,
+    states: float | None = None,
+    indices: Sequence[int] | None = None,
     executor: ExecutorName = "local",
     ray_address: str | None = None,
     jobs: float | None = None,
@@ -68,10 +72,14 @@ def experiment(
 
     Whatever is finished is kept, whatever was interrupted goes on; then table, figures and page are
     written to `out` (default: experiments/NAME). With `redraw` nothing is trained. `seeds` is a
-    number of them or a range such as '100-109'. `results` is a file for the table with every curve.
-    Raises RunFailed at the end where runs failed; all others are done and written up.
+    number of them or a range such as '100-109'. `run`, `architecture`, `states` and `indices` are
+    for the experiments on one run (zero-shot, clone). `results` is a file for the table with every
+    curve. Raises RunFailed at the end where runs failed; all others are done and written up.
     """
-    choices = make_choices(tasks, algorithms, seeds, steps, preset, probing_states, data)
+    choices = make_choices(
+        *(tasks, algorithms, seeds, steps, preset, probing_states, data),
+        *(run, architecture, states, indices),
+    )
     folder = Path(out) if out is not None else choose_folder(name)
     chosen = choose_executor(executor, ray_address, jobs)
     if results is not None:
@@ -108,6 +116,10 @@ def make_choices(
     preset: str | None = None,
     probing_states: float | None = None,
     data: str | None = None,
+    run: Path | str | None = None,
+    architecture: str | None = None,
+    states: float | None = None,
+    indices: Sequence[int] | None = None,
 ) -> Choices:
     return Choices(
         _read_names("tasks", tasks),
@@ -117,6 +129,10 @@ def make_choices(
         preset,
         None if probing_states is None else check_whole("probing_states", probing_states, 1),
         data,
+        None if run is None else str(run),
+        architecture,
+        None if states is None else check_whole("states", states, 1),
+        None if indices is None else tuple(check_whole("indices", one, 0) for one in indices),
     )
 
 

@@ -16,12 +16,13 @@ from itertools import product
 from typing import Any
 
 from litmus.algorithms import ALGORITHMS
-from litmus.config import TrainConfig, Values
+from litmus.config import TrainConfig
 from litmus.errors import BadInput, suggest
 from litmus.experiments.jobs import Job, TrainJob
-from litmus.experiments.plan import Choices, Plan
+from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
 from litmus.experiments.random_policy import RANDOM, UNTRAINED, RandomJob
 from litmus.experiments.write_up import write_up_grid
+from litmus.fields import Values
 from litmus.presets import PRESETS
 from litmus.reports.comparison_table import Figures, PaperFigure
 from litmus.tasks.names import base_name
@@ -70,7 +71,7 @@ class Grid:
         """Every configuration is built and every task tried out: what is wrong is told here."""
         from litmus.training.api import check_setup
 
-        choices.refuse(name, "probing_states", "data")
+        choices.refuse(name, "probing_states", "data", *OF_ONE_RUN)
         tasks = list(dict.fromkeys(choices.tasks or self.tasks))
         variants, is_beside_random = self._choose(choices)
         seeds = choices.seeds or self.seeds

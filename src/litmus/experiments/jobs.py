@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
-from litmus.config import Values
 from litmus.errors import BadInput
+from litmus.fields import Values
 from litmus.registry import import_named
 from litmus.runs.directory import RunDirectory, wait_for_lock
 from litmus.runs.metrics import read_last_events

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from litmus.config import Values
 from litmus.errors import BadInput, suggest
 from litmus.experiments.image_results import add_result, summarize
 from litmus.experiments.jobs import Job, Standing
 from litmus.experiments.offline_settings import PRESETS, read_settings
-from litmus.experiments.plan import Choices, Plan
+from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
+from litmus.fields import Values
 from litmus.files import read_own_json, write_json
 from litmus.reports.figures import Chart, Panel, Series, View
 from litmus.reports.plots import write_figures
@@ -89,7 +89,7 @@ class OfflineImages:
     tasks: tuple[str, ...] = ("mnist",)
 
     def plan(self, name: str, choices: Choices) -> Plan:
-        choices.refuse(name, "algorithms")
+        choices.refuse(name, "algorithms", *OF_ONE_RUN)
         presets = [choices.preset] if choices.preset is not None else ["tuned"]
         for preset in presets:
             if preset not in PRESETS:

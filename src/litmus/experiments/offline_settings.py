@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from litmus.config import Values
+from litmus.fields import Values
 
 
 @dataclass(frozen=True)

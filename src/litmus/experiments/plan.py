@@ -20,6 +20,10 @@ MOST_SEEDS = 10_000
 LAST_SEED = 2**32 - 1
 
 
+OF_ONE_RUN = ("run", "architecture", "states", "indices")
+"""Choices of experiments on one run."""
+
+
 @dataclass(frozen=True)
 class Choices:
     """What the user asks of an experiment; what is None is the experiment's to say."""
@@ -31,6 +35,11 @@ class Choices:
     preset: str | None = None
     probing_states: int | None = None
     data: str | None = None
+    run: str | None = None
+    """That an experiment on one run is about."""
+    architecture: str | None = None
+    states: int | None = None
+    indices: tuple[int, ...] | None = None
 
     def refuse(self, experiment: str, *names: str) -> None:
         """BadInput for a choice that an experiment does not leave to the user."""

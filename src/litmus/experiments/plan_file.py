@@ -25,11 +25,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from litmus.config import MOST_STEPS, Values, check_whole
 from litmus.errors import BadInput, suggest
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.plan import read_seeds
 from litmus.experiments.random_policy import RANDOM
+from litmus.fields import MOST_STEPS, Values, check_whole
 from litmus.files import read_json, read_plain
 
 KEYS = ("title", "tasks", "algorithms", "seeds", "steps", "preset", "options", "grid", "variants")

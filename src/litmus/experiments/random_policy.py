@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from litmus.config import Values
 from litmus.errors import BadInput
 from litmus.experiments.jobs import Standing
+from litmus.fields import Values
 from litmus.files import read_own_json, write_json
 from litmus.seeding import Stream, make_generator
 from litmus.tasks import make_task_spec

@@ -13,14 +13,13 @@ from itertools import pairwise
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim import Adam
 
 from litmus.algorithms.buffer import RowBlocks
 from litmus.algorithms.pssvf import Learner
 from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.native.adam import AdamState
 from litmus.native.library import (
     MOST_LANES,
-    AdamCall,
     EvaluatorCall,
     Library,
     PopulationCall,
@@ -96,8 +95,8 @@ class CompiledUpdates:
         self.call.head.places = (ctypes.c_int64 * len(layers))(
             *((layer.data_ptr() - start) // 4 for layer in layers)
         )
-        self.evaluator_adam = _AdamState(self.learner.evaluator_optimizer)
-        self.theta_adam = _AdamState(self.learner.theta_optimizer)
+        self.evaluator_adam = AdamState(self.learner.evaluator_optimizer)
+        self.theta_adam = AdamState(self.learner.theta_optimizer)
 
     def update(self, slots: Tensor) -> Tensor:  # [U_V, B] -> [2]
         losses = [self._fit(batch) for batch in slots.tolist()]
@@ -184,35 +183,3 @@ def find_squashing(head: ActionHead, evaluator: FingerprintEvaluator) -> Squashi
     if squashing is None or units is None:
         return squashing
     return squashing.in_units(np.array(units, dtype=np.float32))
-
-
-class _AdamState:
-    """Where an optimiser keeps what it knows; begun as Adam itself begins, where it has not yet."""
-
-    def __init__(self, optimizer: Adam) -> None:
-        (group,) = optimizer.param_groups
-        parameters: list[Tensor] = group["params"]
-        for parameter in parameters:
-            if not optimizer.state[parameter]:
-                optimizer.state[parameter] = {
-                    "step": torch.zeros((), dtype=torch.float32, device="cpu"),
-                    "exp_avg": torch.zeros_like(parameter),
-                    "exp_avg_sq": torch.zeros_like(parameter),
-                }
-        self.kept = [dict(optimizer.state[parameter]) for parameter in parameters]
-        self.call = AdamCall(
-            len(parameters),
-            (ctypes.c_int64 * len(parameters))(*(parameter.numel() for parameter in parameters)),
-            _point_to_all(parameters),
-            *(
-                _point_to_all([state[name] for state in self.kept])
-                for name in ("exp_avg", "exp_avg_sq", "step")
-            ),
-            group["lr"],
-            *group["betas"],
-            group["eps"],
-        )
-
-
-def _point_to_all(tensors: Sequence[Tensor]) -> ctypes.Array[ctypes.c_void_p]:
-    return (ctypes.c_void_p * len(tensors))(*(tensor.data_ptr() for tensor in tensors))

@@ -65,6 +65,10 @@ ARCHITECTURES = Registry(
             "litmus.policies.cnn:CnnArchitecture",
             "convolutions and a linear layer, for states that are images",
         ),
+        "foreign-mlp": Entry(
+            "litmus.policies.foreign_mlp:ForeignMlpArchitecture",
+            "perceptron as other libraries build them, as with clipped actions",
+        ),
     },
     provided=("state_shape", "head"),
 )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.config import MOST_UNITS, above, between
 from litmus.errors import BadInput, option
+from litmus.fields import MOST_UNITS, above, between
 from litmus.policies.actions import ActionHead
 from litmus.policies.rows import CnnShape
 

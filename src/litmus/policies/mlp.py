@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.config import MOST_UNITS, between
 from litmus.errors import BadInput
+from litmus.fields import MOST_UNITS, between
 from litmus.native.acting import compile_forward
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Forward

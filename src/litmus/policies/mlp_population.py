@@ -5,6 +5,8 @@ Both are tested equal to `torch.func` on the module itself.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -24,7 +26,7 @@ def evaluate_perceptrons(shape: MlpShape, rows: Rows, states: Tensor) -> Tensor:
 def evaluate_under_autograd(shape: MlpShape, flat_params: Tensor, states: Tensor) -> Tensor:
     """The same, by batched products and torch's own gradients."""
     x = states.expand(len(flat_params), -1, -1)  # [B, K, D]
-    layers = _cut(shape, flat_params)
+    layers = cut_layers(shape.layer_sizes, flat_params)
     for weights, biases in layers[:-1]:
         x = torch.baddbmm(biases, x, weights.transpose(1, 2))
         x = x.tanh_() if shape.activation == "tanh" else x.relu_()
@@ -32,11 +34,13 @@ def evaluate_under_autograd(shape: MlpShape, flat_params: Tensor, states: Tensor
     return torch.baddbmm(biases, x, weights.transpose(1, 2))
 
 
-def _cut(shape: MlpShape, flat_params: Tensor) -> list[tuple[Tensor, Tensor]]:
+def cut_layers(
+    layer_sizes: Sequence[tuple[int, int]], flat_params: Tensor
+) -> list[tuple[Tensor, Tensor]]:
     """Views of each layer's weights [B, out, in] and biases [B, 1, out]."""
-    sizes = [size for inputs, outputs in shape.layer_sizes for size in (inputs * outputs, outputs)]
+    sizes = [size for inputs, outputs in layer_sizes for size in (inputs * outputs, outputs)]
     pieces = torch.split(flat_params, sizes, dim=1)
     return [
         (pieces[2 * number].view(-1, outputs, inputs), pieces[2 * number + 1].unsqueeze(1))
-        for number, (inputs, outputs) in enumerate(shape.layer_sizes)
+        for number, (inputs, outputs) in enumerate(layer_sizes)
     ]

@@ -14,12 +14,28 @@ Rows: TypeAlias = "Tensor | tuple[Tensor, ...]"
 """Flat parameters of policies: [B, P], or B times [P] wherever they lie."""
 
 Activation = Literal["tanh", "relu"]
+ForeignActivation = Literal["tanh", "relu", "elu", "leaky-relu", "silu"]
+Output = Literal["tanh", "clip", "softmax", "argmax"]
 
 
 @dataclass(frozen=True)
 class MlpShape:
     layer_sizes: tuple[tuple[int, int], ...]  # (inputs, outputs)
     activation: Activation
+
+    @property
+    def num_params(self) -> int:
+        return sum(outputs * (inputs + 1) for inputs, outputs in self.layer_sizes)
+
+
+@dataclass(frozen=True)
+class ForeignShape:
+    """Of a perceptron that another library built."""
+
+    layer_sizes: tuple[tuple[int, int], ...]  # (inputs, outputs)
+    activation: ForeignActivation
+    output: Output
+    observation_clip: float
 
     @property
     def num_params(self) -> int:

@@ -6,8 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from litmus.config import MOST_WORKERS
 from litmus.errors import BadInput, option
+from litmus.fields import MOST_WORKERS
 
 WORKER_BYTES = 40 * 2**20
 """Of a worker process, at the least: an interpreter, numpy and an environment."""

@@ -119,9 +119,10 @@ def _read_state(found: Checkpoint | tuple[Path, str]) -> RunState | None:
 
 
 def _has_rounds(run: RunDirectory) -> bool:
-    """Whether any round was ever measured: that is never thrown away."""
-    found = run.history_path.glob("rounds*.jsonl")
-    return any(not lines.is_file() or lines.stat().st_size > 0 for lines in found)
+    """Whether any round or transition was ever kept: that is never thrown away."""
+    patterns = ("rounds*.jsonl", "transitions*.bin")
+    found = [path for pattern in patterns for path in run.history_path.glob(pattern)]
+    return any(not path.is_file() or path.stat().st_size > 0 for path in found)
 
 
 def _forget_beginning(run: RunDirectory) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from litmus.algorithms import find_options, read_config
-from litmus.config import TrainConfig, check_type, check_whole
+from litmus.config import TrainConfig
 from litmus.errors import BadInput, one_line, option
+from litmus.fields import check_type, check_whole
 from litmus.files import CHECKSUM, describe_os_error, read_json, write_json
 from litmus.presets import preset_values
 from litmus.runs.directory import create_run, lock_run
@@ -19,6 +20,7 @@ from litmus.training.callbacks import Callback
 from litmus.training.interrupts import InterruptFlag
 from litmus.training.keywords import (
     ArsKeywords,
+    DdpgKeywords,
     PssvfKeywords,
     VanillaKeywords,
     show_keywords,
@@ -98,6 +100,20 @@ def train(
     callback: Callback | None = None,
     quiet: bool = False,
     **options: Unpack[ArsKeywords],
+) -> Run: ...
+
+
+@overload
+def train(
+    algorithm: Literal["ddpg"],
+    *,
+    out: Path | str | None = None,
+    preset: str = "default",
+    config: Path | str | None = None,
+    resume_if_exists: bool = False,
+    callback: Callback | None = None,
+    quiet: bool = False,
+    **options: Unpack[DdpgKeywords],
 ) -> Run: ...
 
 

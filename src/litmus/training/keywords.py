@@ -90,6 +90,23 @@ class ArsKeywords(SharedKeywords, total=False):
     noise: float
 
 
+class DdpgKeywords(SharedKeywords, total=False):
+    """Of ddpg."""
+
+    noise: float
+    start_steps: Whole
+    update_after: Whole
+    update_every: Whole
+    updates: Whole
+    batch_size: Whole
+    buffer_size: Whole
+    policy_lr: float
+    critic_lr: float
+    critic_hidden: Sequence[int]
+    discount: float
+    polyak: float
+
+
 def show_keywords(function: Callable[..., Any], defaults: Mapping[str, Any]) -> None:
     """Name each keyword, with its default, in the signature that notebooks and `help` show."""
     shown = inspect.signature(function)

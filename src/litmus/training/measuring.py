@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from litmus.config import MOST_EPISODES, check_whole
 from litmus.errors import BadInput, one_line, option
+from litmus.fields import MOST_EPISODES, check_whole
+from litmus.policies.foreign import read_policy
+from litmus.policies.foreign_layers import Spaces
 from litmus.policies.policy import Policy
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.machine import check_workers
@@ -81,7 +83,7 @@ def find_subject(
     """What is to be measured; raises BadInput where policy and task do not fit."""
     if isinstance(policy, str | Path):
         path = Path(policy)
-        policy = Policy.load(path) if path.is_file() else Run(path)
+        policy = _read_file(path, task, env_kwargs) if path.is_file() else Run(path)
     if not isinstance(policy, Run | Policy):
         kind = type(policy).__name__
         raise BadInput(f"what is measured is a policy, a run, or the path of one, not a {kind}")
@@ -102,6 +104,15 @@ def find_subject(
     if run is None or task is not None or env_kwargs is not None:
         _check_fit(subject)
     return subject
+
+
+def _read_file(path: Path, task: str | None, env_kwargs: Mapping[str, Any] | None) -> Policy:
+    """Another library's files say little: what a task shows and takes belongs to reading them."""
+    if path.suffix == ".safetensors" or task is None:
+        return Policy.load(path)
+    built = make_task_spec(task, "auto", env_kwargs).build()
+    built.close()
+    return read_policy(path, Spaces(tuple(built.state_shape), built.actions)).policy
 
 
 def _as_policy(policy: Policy | Run) -> Policy:

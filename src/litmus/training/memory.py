@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import torch
 
-from litmus.config import PssvfConfig, TrainConfig
+from litmus.config import DdpgConfig, PssvfConfig, TrainConfig
 from litmus.errors import BadInput, RunFailed
 from litmus.policies.architecture import Architecture
 from litmus.rollouts.machine import WORKER_BYTES, count_cores, find_memory
@@ -23,6 +23,8 @@ FLOAT, DOUBLE = 4, 8
 POLICY_COPIES = 12
 """Of θ: itself, Adam's two, gradients, four on the board, the plan, a checkpoint being written."""
 EVALUATOR_COPIES = 6
+CRITIC_COPIES = 7
+"""Itself, its target, Adam's two, gradients, a checkpoint being written."""
 BOARD_FIELDS = 10
 
 
@@ -69,6 +71,8 @@ def estimate(config: TrainConfig, architecture: Architecture) -> Need:
     }
     if isinstance(config, PssvfConfig):
         parts |= _estimate_learning(config, params, states, architecture.head.size)
+    if isinstance(config, DdpgConfig):
+        parts |= _estimate_transitions(config, states, architecture.head.size)
     return Need(parts)
 
 
@@ -95,6 +99,20 @@ def _estimate_learning(
         * FLOAT
         * batch
         * (max(asked, 1) * (actions + hidden) + sum(widths)),
+    }
+
+
+def _estimate_transitions(config: DdpgConfig, states: int, actions: int) -> dict[str, float]:
+    widths = [states + actions, *config.critic_hidden, 1]
+    weights = sum(outputs * (inputs + 1) for inputs, outputs in pairwise(widths))
+    hidden = sum(config.critic_hidden) + sum(config.architecture_options.get("hidden", ()))
+    row = 2 * states + actions + 2
+    kept = min(config.buffer_size, config.steps + config.update_every)
+    return {
+        "the critic (--critic-hidden)": CRITIC_COPIES * FLOAT * weights,
+        "transitions (--buffer-size)": FLOAT * row * (kept + 2 * config.update_every),
+        "batches (--updates, --batch-size)": DOUBLE * config.updates * config.batch_size,
+        "a batch (--batch-size, --critic-hidden)": 4 * FLOAT * config.batch_size * (row + hidden),
     }
 
 

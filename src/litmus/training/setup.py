@@ -20,6 +20,7 @@ def design_policy(config: TrainConfig, spec: TaskSpec) -> Architecture:
     task = spec.build()
     try:
         head = ActionHead.for_task(config.distribution, task.actions)
+        config.check_task(task, head.distribution)
         options = config.architecture_options
         made = make_architecture(config.architecture, task.state_shape, head, **options)
     finally:

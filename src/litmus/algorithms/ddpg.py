@@ -1,0 +1,358 @@
+"""Deep deterministic policy gradient (Lillicrap et al. 2015), the baseline of the paper.
+
+    initialise policy π_θ, critic Q_φ, targets θ⁻ = θ and φ⁻ = φ, empty replay D
+    repeat:
+        for each of E steps:                            # one block
+            a = π_θ(s) + ε,  ε ~ N(0, σ² I), within the bounds;  at first, a random action
+            take a;  store (s, a, r, s', whether s' is final) in D
+        U times:                                        # once there are enough transitions
+            draw a batch from D
+            step φ down (Q_φ(s, a) - y)²,  y = r + γ Q_φ⁻(s', π_θ⁻(s')), or r where s' is final
+            step θ up Q_φ(s, π_θ(s))
+            θ⁻ ← ρ θ⁻ + (1 - ρ) θ,  φ⁻ ← ρ φ⁻ + (1 - ρ) φ
+
+An episode that is cut off by a limit of steps has no final state. The critic sees actions in halves
+of their range. Transitions are kept in files beside the run; the episode under way is brought back
+by its actions (`stepper.py`). Faster forms of the updates are handed in.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Protocol, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.optim import Adam
+
+from litmus.algorithms.adam import make_adam
+from litmus.algorithms.base import Progress, Resources
+from litmus.algorithms.replay import FILES, Replay, TransitionSizes
+from litmus.algorithms.running_normalizer import RunningNormalizer
+from litmus.algorithms.saved import SavesAttributes, build
+from litmus.algorithms.stepper import Act, Stepper
+from litmus.algorithms.transition_log import TransitionLog
+from litmus.config import DdpgConfig
+from litmus.errors import RunFailed
+from litmus.policies.actions import ActionHead
+from litmus.policies.architecture import Architecture
+from litmus.policies.mlp_population import evaluate_perceptrons
+from litmus.policies.normalizer import Normalizer
+from litmus.policies.population import FlatPopulation, flatten
+from litmus.policies.rows import MlpShape
+from litmus.rollouts.base import Round
+from litmus.rollouts.episode import ActingPolicy
+from litmus.rollouts.failure import Patience
+from litmus.rollouts.serial import EpisodeWatch
+from litmus.seeding import Stream, make_generator
+from litmus.tasks.base import FloatArray, Moments, RolloutPolicy, StepsThrough
+
+logger = logging.getLogger("litmus")
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What learns, by which optimisers, and from what: the update rules."""
+
+    architecture: Architecture
+    critic_shape: MlpShape
+    theta: Tensor  # [P]
+    critic: Tensor  # [C]
+    target_theta: Tensor  # [P]
+    target_critic: Tensor  # [C]
+    theta_optimizer: Adam
+    critic_optimizer: Adam
+    replay: Replay
+    discount: float
+    polyak: float
+    mean: Tensor  # [D]
+    std: Tensor  # [D]
+    """Of the normaliser, where observations are normalised; else empty."""
+    action_units: Tensor  # [2, A]: centres and half ranges
+
+    def act(self, theta: Tensor, states: Tensor) -> Tensor:  # [N, D] -> [N, A]
+        """What a policy does, in units of its range."""
+        shaped = states.view(-1, *self.architecture.state_shape)
+        actions = FlatPopulation(self.architecture, theta.unsqueeze(0)).actions(shaped)[0]
+        return self.to_units(actions)
+
+    def judge(self, critic: Tensor, states: Tensor, actions: Tensor) -> Tensor:  # -> [N]
+        """Q of each state with each action."""
+        pairs = torch.cat([states, actions], dim=1)
+        return evaluate_perceptrons(self.critic_shape, critic.unsqueeze(0), pairs)[0, :, 0]
+
+    def update(self, places: Tensor) -> Tensor:  # [N] -> [2]
+        """One update from the transitions in these places; the critic's squared error and the mean
+        Q of what the policy did before."""
+        batch = self.replay.select(places)
+        states, next_states = self.normalize(batch.states), self.normalize(batch.next_states)
+        with torch.no_grad():
+            following = self.act(self.target_theta, next_states)
+            promised = self.judge(self.target_critic, next_states, following)
+            wanted = batch.rewards + self.discount * (1 - batch.terminated) * promised
+        judged = self.judge(self.critic, states, self.to_units(batch.actions))
+        loss = (judged - wanted).square().mean()
+        (self.critic.grad,) = torch.autograd.grad(loss, self.critic)
+        self.critic_optimizer.step()
+
+        value = self.judge(self.critic.detach(), states, self.act(self.theta, states)).mean()
+        (self.theta.grad,) = torch.autograd.grad(-value, self.theta)
+        self.theta_optimizer.step()
+
+        with torch.no_grad():
+            self.target_theta.lerp_(self.theta, 1 - self.polyak)
+            self.target_critic.lerp_(self.critic, 1 - self.polyak)
+        return torch.stack([loss.detach(), value.detach()])
+
+    def update_all(self, places: Tensor) -> Tensor:  # [U, N] -> [U, 2]
+        """The updates of a block."""
+        return torch.stack([self.update(batch) for batch in places])
+
+    def normalize(self, states: Tensor) -> Tensor:
+        return (states - self.mean) / self.std if self.mean.numel() else states
+
+    def to_units(self, actions: Tensor) -> Tensor:
+        if self.architecture.head.is_unit_range:
+            return actions
+        center, half_range = self.action_units
+        in_units: Tensor = (actions - center) / half_range
+        return in_units
+
+
+class Updates(Protocol):
+    """A `Learner`, or a faster form of one."""
+
+    def update_all(self, places: Tensor) -> Tensor: ...
+
+
+Accelerate = Callable[[Learner, DdpgConfig, Resources], Updates]
+
+
+def take_as_it_is(learner: Learner, config: DdpgConfig, resources: Resources) -> Updates:
+    return learner
+
+
+class Ddpg(SavesAttributes):
+    keeps_rounds = False
+    evaluator = None
+    saved = (
+        *("theta", "critic", "target_theta", "target_critic"),
+        *("theta_optimizer", "critic_optimizer"),
+        *("running_normalizer", "blocks", "dropped"),
+    )
+
+    def __init__(self, resources: Resources, accelerate: Accelerate = take_as_it_is) -> None:
+        self.config = config = cast(DdpgConfig, resources.config)
+        self.architecture = architecture = resources.architecture
+        self.device, head = resources.device, architecture.head
+        self.task = task = resources.task.build()
+        assert isinstance(task, StepsThrough)  # the configuration has checked it
+        self.stepper = Stepper(task, config.seed)
+        state_size = int(np.prod(architecture.state_shape))
+        sizes = TransitionSizes(state_size, head.size)
+        self.replay = Replay(
+            sizes,
+            config.buffer_size,
+            config.steps + config.update_every,
+            self.device,
+            TransitionLog(resources.folder, sizes.width, -(-config.buffer_size // FILES)),
+        )
+        widths = (state_size + head.size, *config.critic_hidden, 1)
+        critic_shape = MlpShape(tuple(pairwise(widths)), "relu")
+        with torch.random.fork_rng(devices=[]):
+            initial = make_generator(config.seed, Stream.INITIALIZATION, 0)
+            torch.manual_seed(int(initial.integers(2**62)))
+            self.theta = flatten(architecture.build()).to(self.device).requires_grad_()
+            self.critic = _draw_perceptron(critic_shape).to(self.device).requires_grad_()
+        self.target_theta, self.target_critic = (
+            one.detach().clone() for one in (self.theta, self.critic)
+        )
+        self.theta_optimizer = make_adam({config.policy_lr: [self.theta]})
+        self.critic_optimizer = make_adam({config.critic_lr: [self.critic]})
+        self.running_normalizer = RunningNormalizer.empty(state_size)
+        self.blocks = self.dropped = 0
+        normalized = state_size if config.normalize_observations else 0
+        self.learner = Learner(
+            architecture,
+            critic_shape,
+            self.theta,
+            self.critic,
+            self.target_theta,
+            self.target_critic,
+            self.theta_optimizer,
+            self.critic_optimizer,
+            self.replay,
+            config.discount,
+            config.polyak,
+            torch.zeros(normalized, device=self.device),
+            torch.ones(normalized, device=self.device),
+            torch.from_numpy(head.units).to(self.device),
+        )
+        self.updates = accelerate(self.learner, config, resources)
+        self.watch = EpisodeWatch(Patience(logger.warning))
+
+    def iterate(self) -> Progress:
+        """One block of steps, and the updates after it."""
+        with self.watch.watching():
+            self.watch.running = (self.stepper.name, time.monotonic())
+            rows, returns = self._collect()
+        self.replay.add(rows)
+        self._merge_moments(rows)
+        metrics = self._learn()
+        self.blocks += 1
+        if returns:
+            mean, training_mean = np.mean(returns, axis=0).tolist()
+            metrics |= {"mean": mean, "training_mean": training_mean}
+        metrics["dropped"] = self.dropped
+        return Progress(self.config.update_every, len(returns), metrics)
+
+    @property
+    def flat_params(self) -> NDArray[np.float32]:
+        flat: NDArray[np.float32] = self.theta.detach().cpu().numpy().copy()
+        return flat
+
+    @property
+    def normalizer(self) -> Normalizer:
+        if not self.config.normalize_observations:
+            return Normalizer.identity(self.architecture.state_shape)
+        return self.running_normalizer.freeze()
+
+    def _collect(self) -> tuple[NDArray[np.float32], list[tuple[float, float]]]:
+        """The transitions of a block, [E, width] but for what is not finite; and the returns of
+        the episodes that ended in it."""
+        stepper, pack = self.stepper, self.replay.sizes.pack
+        rows, returns = [], []
+        for act in self._explore():
+            transition = stepper.step(act)
+            row = pack(transition)
+            is_finite = bool(np.isfinite(row).all())
+            if is_finite:
+                rows.append(row)
+            else:
+                self._drop()
+            if transition.terminated or transition.truncated or not is_finite:
+                if np.isfinite(stepper.return_):
+                    returns.append((stepper.return_, stepper.training_return))
+                stepper.begin(stepper.episode + 1)
+        width = self.replay.sizes.width
+        return np.array(rows, dtype=np.float32).reshape(-1, width), returns
+
+    def _drop(self) -> None:
+        """A transition that must not be learned from ends its episode, which could not be brought
+        back without it."""
+        if not self.dropped:
+            logger.warning(
+                "%s had a NaN or infinite reward or observation: it ends there, and so does every "
+                "one that has",
+                self.stepper.name,
+            )
+        self.dropped += 1
+
+    def _explore(self) -> Iterator[Act]:
+        """How to act in each step of the block."""
+        config, head = self.config, self.architecture.head
+        first, sizes = self.blocks * config.update_every, (config.update_every, head.size)
+        generator = make_generator(config.seed, Stream.EXPLORATION, self.blocks)
+        noise = generator.standard_normal(sizes, dtype=np.float32)
+        evenly = generator.uniform(-1, 1, sizes).astype(np.float32)
+        policy = ActingPolicy(self.architecture, self.flat_params, self.normalizer, generator)
+        for number in range(config.update_every):
+            if first + number < config.start_steps:
+                yield partial(_insist, draw_action(head, evenly[number], noise[number]), head)
+            else:
+                yield partial(disturb, config.noise * noise[number], head, policy)
+
+    def _merge_moments(self, rows: NDArray[np.float32]) -> None:
+        if len(rows):
+            self.running_normalizer.merge(Moments.of(self.replay.sizes.find_states(rows)))
+        self._set_normalizer()
+
+    def _set_normalizer(self) -> None:
+        """Where the learner reads it, in the same memory."""
+        if self.config.normalize_observations:
+            found = self.normalizer
+            self.learner.mean.copy_(torch.from_numpy(found.mean))
+            self.learner.std.copy_(torch.from_numpy(found.std))
+
+    def _learn(self) -> dict[str, float]:
+        config, replay = self.config, self.replay
+        if (self.blocks + 1) * config.update_every < config.update_after or not len(replay):
+            return {}
+        generator = make_generator(config.seed, Stream.BATCHES, self.blocks)
+        places = torch.from_numpy(replay.draw(config.updates, config.batch_size, generator))
+        loss, value = self.updates.update_all(places.to(self.device)).mean(dim=0).tolist()
+        if not (np.isfinite(loss) and np.isfinite(value) and self.theta.isfinite().all()):
+            raise RunFailed(
+                f"learning diverged in block {self.blocks}: a parameter or loss is not finite; "
+                "smaller learning rates may help"
+            )
+        return {"critic_loss": loss, "policy_value": value}
+
+    def state_dict(self) -> Mapping[str, Any]:
+        stepper = self.stepper
+        return {
+            **super().state_dict(),
+            "stored": self.replay.keep(stepper.steps),
+            "episode": stepper.episode,
+            "episode_steps": stepper.steps,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
+        super().load_state_dict(state, ())
+        stored, episode, steps = (
+            build(int, state[name]) for name in ("stored", "episode", "episode_steps")
+        )
+        if not 0 <= steps <= stored <= self.blocks * self.config.update_every or episode < 0:
+            raise ValueError("its transitions cannot be so many")
+        rows, sizes = self.replay.restore(stored, steps), self.replay.sizes
+        self._set_normalizer()
+        self.stepper.begin(episode)
+        arrange = self.architecture.head.arrange
+        actions = [arrange(action) for action in sizes.find_actions(rows)]
+        if not self.stepper.repeat(actions, sizes.find_states(rows)):
+            logger.warning(
+                "%s did not go as it did before: the task does not repeat itself on this machine. "
+                "The run goes on with the next episode, and its numbers will differ",
+                self.stepper.name,
+            )
+            self.stepper.begin(episode + 1)
+
+    def close(self) -> None:
+        self.replay.close()
+        self.task.close()
+
+
+def draw_action(
+    head: ActionHead, evenly: NDArray[np.float32], normally: NDArray[np.float32]
+) -> NDArray[np.float32]:  # [A]
+    """A random action from numbers in [-1, 1) and from normal ones: even between two bounds, else
+    what a policy of random outputs does."""
+    within = np.clip(head.center + head.half_range * evenly, head.low, head.high)
+    return np.where(head.bounded, within, head.squash(normally.copy()))
+
+
+def _insist(action: NDArray[np.float32], head: ActionHead, observation: FloatArray) -> Any:
+    """The same, whatever is seen."""
+    return head.arrange(action)
+
+
+def disturb(
+    change: NDArray[np.float32], head: ActionHead, policy: RolloutPolicy, observation: FloatArray
+) -> Any:
+    """What the policy does, changed by so many halves of its range, within the bounds."""
+    action = np.asarray(policy.act(observation), dtype=np.float32).reshape(-1)
+    changed: NDArray[np.float32] = action + head.units[1] * change
+    return head.arrange(np.clip(changed, head.low, head.high))
+
+
+def _draw_perceptron(shape: MlpShape) -> Tensor:
+    """As torch initialises its linear layers."""
+    layers = [torch.nn.Linear(inputs, outputs) for inputs, outputs in shape.layer_sizes]
+    return flatten(torch.nn.Sequential(*layers))

@@ -1,0 +1,142 @@
+"""How well policies are judged: zoos of PSSVF and ARS runs, several lineages each, on three tasks.
+
+The runs are a grid like any other. From all runs of a task an evaluator is fitted, whose card says
+what it knows of lineages never seen; then ten mediocre policies are improved, each verified, and
+the best of fifty is searched with a fifth of the episodes that measuring each ten times would take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from litmus.errors import BadInput
+from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.experiments.grid import Grid, Variant
+from litmus.experiments.image_results import add_result
+from litmus.experiments.jobs import Job, TrainJob
+from litmus.experiments.plan import Choices, Plan
+from litmus.files import write_json
+from litmus.judging.data import thin
+from litmus.judging.episodes import EpisodeRunner
+from litmus.judging.fit import fit
+from litmus.judging.improve import improve
+from litmus.judging.rank import rank
+from litmus.policies.policy import Policy
+from litmus.reports.progress import ReportProgress
+from litmus.runs.measured import MeasuredPolicy, TaskChoice, read_run
+from litmus.runs.provenance import describe_process
+
+TASKS = ("Swimmer-v5", "Hopper-v5", "CartPole-v1")
+SEEDS = tuple(range(100, 108))
+MEDIOCRE = (0.28, 0.56)
+"""Of the best return there is: for Swimmer, 100 to 200."""
+IMPROVED, VERIFYING = 10, 10
+RANKED, EPISODES, BUDGET = 50, 10, 100
+
+
+@dataclass(frozen=True)
+class JudgeGrid(Grid):
+    def plan(self, name: str, choices: Choices) -> Plan:
+        plan = super().plan(name, choices)
+        return replace(plan, write_up=partial(write_up, plan.jobs))
+
+
+def write_up(
+    jobs: Sequence[Job], folder: Path, results: Path | None, progress: ReportProgress
+) -> list[Path]:
+    """Minutes for each task: an evaluator is fitted to its runs."""
+    found: dict[str, list[Path]] = {}
+    for job in jobs:
+        if isinstance(job, TrainJob) and job.look(folder / job.folder).state == "finished":
+            found.setdefault(job.task, []).append(folder / job.folder)
+    if not found:
+        raise BadInput(f"no run in {folder} is finished yet")
+    table: dict[str, Any] = {}
+    written = []
+    for place, (task, runs) in enumerate(found.items()):
+        progress.tell(f"judging policies of {task}", place, len(found))
+        out = folder / f"{task.replace(':', '-')}.safetensors"
+        judge = fit(runs, out=out, quiet=True)
+        table[task] = describe_task(judge, runs)
+        written.append(out)
+        if results is not None:
+            add_result(results, "judge", task, table[task])
+    write_json(folder / "table.json", table)
+    return [*written, folder / "table.json", *([results] if results is not None else [])]
+
+
+def describe_task(judge: EnsembleEvaluator, runs: Sequence[Path]) -> dict[str, Any]:
+    policies = thin([read_run(path) for path in runs], 10**6)
+    return {
+        "runs": [path.name for path in runs],
+        "card": {name: value for name, value in judge.card.items() if name != "provenance"},
+        "improve": improve_mediocre(judge, policies),
+        "rank": search_best(judge, policies),
+        "provenance": describe_process(),
+    }
+
+
+def improve_mediocre(
+    judge: EnsembleEvaluator, policies: Sequence[MeasuredPolicy]
+) -> list[dict[str, Any]]:
+    most = max(one.mean_return for one in policies)
+    low, high = (share * most for share in MEDIOCRE)
+    inside = [one for one in policies if low < one.mean_return < high]
+    found = []
+    for one in spread_evenly(inside, IMPROVED):
+        done = improve(judge, build(one), verify=VERIFYING)
+        found.append(
+            {
+                "policy": f"{Path(one.lineage).name}, {one.name}",
+                "predicted": [float(value) for value in done.estimate.mean],
+                "before": float(np.mean(done.before)),
+                "after": float(np.mean(done.after)),
+                "gain": done.verified_gain,
+            }
+        )
+    return found
+
+
+def search_best(judge: EnsembleEvaluator, policies: Sequence[MeasuredPolicy]) -> dict[str, Any]:
+    built = [build(one) for one in spread_evenly(policies, RANKED)]
+    with EpisodeRunner(TaskChoice.from_json(judge.card["task"]), seed=1) as runner:
+        truth = [
+            float(np.mean([one.return_ for one in runner.run(policy, range(EPISODES))]))
+            for policy in built
+        ]
+    found = rank(judge, built, budget=BUDGET)
+    true_order = [int(place) for place in np.argsort(-np.array(truth), kind="stable")]
+    return {
+        "policies": len(built),
+        "episodes": found.episodes,
+        "true_rank_of_the_one_found": 1 + true_order.index(found.order[0]),
+        "its_return": truth[found.order[0]],
+        "best_return": max(truth),
+        "probability": found.probability,
+    }
+
+
+def build(one: MeasuredPolicy) -> Policy:
+    return Policy(one.architecture, torch.from_numpy(one.build()), one.normalizer)
+
+
+def spread_evenly(policies: Sequence[MeasuredPolicy], count: int) -> list[MeasuredPolicy]:
+    places = np.linspace(0, len(policies) - 1, min(count, len(policies))).round().astype(int)
+    return [policies[place] for place in places]
+
+
+JUDGE = JudgeGrid(
+    title="Policies of other runs, judged",
+    tasks=TASKS,
+    variants=(Variant("pssvf", "pssvf"), Variant("ars", "ars")),
+    seeds=SEEDS,
+    steps=lambda task: 100_000 if task.startswith("CartPole") else 1_000_000,
+    options={"evaluate_episodes": 5},
+)

@@ -1,0 +1,148 @@
+"""Experiments on one run: repeats that differ by their seed, each leaving one JSON file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from litmus.errors import BadInput, option
+from litmus.experiments.image_results import add_result
+from litmus.experiments.jobs import Job, Standing
+from litmus.experiments.plan import Choices, Plan
+from litmus.fields import Values
+from litmus.files import read_own_json, write_json
+from litmus.registry import import_named
+from litmus.reports.figures import Chart
+from litmus.reports.plots import write_figures
+from litmus.reports.progress import ReportProgress
+from litmus.runs.provenance import describe_process
+from litmus.runs.run import Run
+
+RESULT = "result.json"
+REPEATS = (0, 1, 2, 3, 4)
+
+Repeat = Callable[[Run, Mapping[str, Any], int], dict[str, Any]]
+"""Does one repeat: of a run, with settings, with a seed."""
+Draw = Callable[[str, Sequence[dict[str, Any]]], Chart]
+
+
+@dataclass(frozen=True)
+class RepeatJob:
+    repeat: str
+    """'package.module:name' of the function that does it."""
+    run: str
+    label: str
+    seed: int
+    folder: str
+    settings: Values
+
+    @property
+    def name(self) -> str:
+        return f"{self.group}, seed {self.seed}"
+
+    @property
+    def group(self) -> str:
+        return f"{Path(self.run).name}, {self.label}"
+
+    @property
+    def steps(self) -> int:
+        return 1
+
+    def look(self, folder: Path) -> Standing:
+        is_done = (folder / RESULT).is_file()
+        return Standing("finished", 1) if is_done else Standing("missing")
+
+    def check(self, folder: Path) -> None:
+        Run(self.run)
+        if self.look(folder).state == "finished":
+            self.read(folder)
+
+    def read(self, folder: Path) -> dict[str, Any]:
+        found = read_own_json(folder / RESULT)
+        if found.get("settings") != self._describe():
+            raise BadInput(
+                f"{folder} holds a result of other settings: choose another {option('out')}"
+            )
+        return found
+
+    def work(self, folder: Path) -> None:
+        """It takes minutes, and begins anew where it was stopped."""
+        if self.look(folder).state == "finished":
+            return
+        repeat = cast(Repeat, import_named(self.repeat, "experiment"))
+        found = repeat(Run(self.run), self.settings, self.seed)
+        folder.mkdir(parents=True, exist_ok=True)
+        about = {"settings": self._describe(), "provenance": describe_process()}
+        write_json(folder / RESULT, {**about, **found})
+
+    def _describe(self) -> dict[str, Any]:
+        return {"run": self.run, "seed": self.seed, **self.settings}
+
+
+@dataclass(frozen=True)
+class OfRun:
+    """What the experiments on one run share."""
+
+    title: str
+    repeat: str
+    draw: Draw
+    settings: Callable[[str, Choices, Run], dict[str, Values]]
+    """By label; BadInput for choices that cannot be."""
+
+    def plan(self, name: str, choices: Choices) -> Plan:
+        choices.refuse(name, "tasks", "algorithms", "preset", "probing_states", "data")
+        if choices.run is None:
+            raise BadInput(f"{name} is about one run: name it with {option('run')}")
+        run = Run(choices.run)
+        if not run.has_evaluator or run.evaluator.probing_states is None:
+            raise BadInput(f"{run.path} has no evaluator with probing states")
+        jobs = tuple(
+            RepeatJob(self.repeat, choices.run, label, seed, f"runs/{label}/seed-{seed}", values)
+            for seed in choices.seeds or REPEATS
+            for label, values in self.settings(name, choices, run).items()
+        )
+        return Plan(name, self.title, jobs, partial(write_up, name, self.draw, jobs))
+
+
+def write_up(
+    name: str,
+    draw: Draw,
+    jobs: Sequence[Job],
+    folder: Path,
+    results: Path | None,
+    progress: ReportProgress,
+) -> list[Path]:
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for place, job in enumerate(jobs):
+        assert isinstance(job, RepeatJob)
+        progress.tell(f"reading {job.name}", place, len(jobs))
+        if job.look(folder / job.folder).state == "finished":
+            values = found.setdefault((job.run, job.label), [])
+            values.append(job.read(folder / job.folder))
+    if not found:
+        raise BadInput(f"no repeat in {folder} is finished yet")
+    written, table = [], {}
+    for (run, label), repeats in found.items():
+        written += write_figures([draw(f"{name}-{label}", repeats)], folder / "figures")
+        returns = [float(one["return"]) for one in repeats]
+        task = Run(run).config.task
+        entry = {
+            "mean": float(np.mean(returns)),
+            "std": float(np.std(returns, ddof=1)) if len(returns) > 1 else None,
+            "returns": returns,
+            "repeats": [
+                {key: value for key, value in one.items() if key not in ("curve", "provenance")}
+                for one in repeats
+            ],
+            "provenance": repeats[0]["provenance"],
+        }
+        table[f"{task}, {label}"] = {key: entry[key] for key in ("mean", "std", "returns")}
+        if results is not None:
+            add_result(results, task, label, entry)
+    write_json(folder / "table.json", table)
+    return [*written, folder / "table.json", *([results] if results is not None else [])]

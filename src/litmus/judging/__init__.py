@@ -1,0 +1,1 @@
+"""JUDGE ANY POLICY: fit an evaluator to a zoo, score, improve, compare and rank policies."""

@@ -1,0 +1,116 @@
+"""An evaluator's card: how far it is right, on policies that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.analysis.statistics import rank_correlation
+
+Floats = NDArray[np.float64]
+
+KNOWN = "policies held out of known lineages"
+LINEAGES = "lineages never seen"
+ARCHITECTURES = "architectures never seen"
+ALGORITHMS = "algorithms never seen"
+KINDS = (KNOWN, LINEAGES, ARCHITECTURES, ALGORITHMS)
+
+BEST = (1, 3, 10)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was said of policies that belong together, beside what they earned."""
+
+    group: str
+    """Their lineage, architecture or algorithm."""
+    measured: Floats  # [B]
+    predicted: Floats  # [B]
+    low: Floats  # [B]
+    high: Floats  # [B]
+    distances: Floats  # [B]
+
+
+def describe(groups: Sequence[Answers]) -> dict[str, Any]:
+    """The mean over the groups of each measure; pooled ones over all policies."""
+    measured, predicted, low, high = (
+        np.concatenate([getattr(one, name) for one in groups])
+        for name in ("measured", "predicted", "low", "high")
+    )
+    each = [describe_one(one) for one in groups]
+    means: dict[str, Any] = {}
+    for name in each[0]:
+        values = [one[name] for one in each if one[name] is not None]
+        means[name] = float(np.mean(values)) if values else None
+    means["policies"] = len(measured)
+    means["spearman_pooled"] = rank_correlation(predicted, measured)
+    means["coverage"] = float(np.mean((low <= measured) & (measured <= high)))
+    means["groups"] = {
+        one.group: {name: values[name] for name in ("policies", "spearman", "error", "coverage")}
+        for one, values in zip(groups, each, strict=True)
+    }
+    return means
+
+
+def describe_one(answers: Answers) -> dict[str, Any]:
+    measured, predicted = answers.measured, answers.predicted
+    found: dict[str, Any] = {
+        "policies": len(measured),
+        "error": float(np.sqrt(np.mean((predicted - measured) ** 2))),
+        "guessing_error": float(np.std(measured)),
+        "spearman": rank_correlation(predicted, measured),
+        "kendall": kendall(predicted, measured),
+        "coverage": float(np.mean((answers.low <= measured) & (measured <= answers.high))),
+        "width": float(np.mean(answers.high - answers.low)),
+        "distance": float(np.mean(answers.distances)),
+    }
+    for count in BEST:
+        found[f"regret@{count}"] = regret(predicted, measured, count)
+        found[f"share_of_best@{count}"] = share_of_best(predicted, measured, count)
+    return found
+
+
+def kendall(first: Floats, second: Floats) -> float | None:
+    """Kendall's τ-b; None where one side does not vary."""
+    count = len(first)
+    a, b = np.triu_indices(count, 1)
+    one, other = np.sign(first[a] - first[b]), np.sign(second[a] - second[b])
+    varying = np.sqrt(float(np.abs(one).sum()) * float(np.abs(other).sum()))
+    return float((one * other).sum() / varying) if varying else None
+
+
+def regret(predicted: Floats, measured: Floats, count: int) -> float | None:
+    """What the best `count` by prediction earn less than the best `count` there are, on average."""
+    if len(measured) < count:
+        return None
+    chosen = measured[np.argsort(-predicted, kind="stable")[:count]]
+    return float(np.sort(measured)[-count:].mean() - chosen.mean())
+
+
+def share_of_best(predicted: Floats, measured: Floats, count: int) -> float | None:
+    """From 0, what guessing gives, to 1, the best that there are."""
+    lost = regret(predicted, measured, count)
+    if lost is None:
+        return None
+    possible = float(np.sort(measured)[-count:].mean() - measured.mean())
+    return 1 - lost / possible if possible > 0 else None
+
+
+def show_card(card: dict[str, Any]) -> list[str]:
+    """For people: one line for each kind of policy that was held out."""
+    lines = [f"{'':36} policies  Spearman  error (guessing)  coverage  width"]
+    for kind in KINDS:
+        found = card["held_out"].get(kind)
+        if found is None:
+            continue
+        spearman = "–" if found["spearman"] is None else f"{found['spearman']:.2f}"
+        errors = f"{found['error']:.3g} ({found['guessing_error']:.3g})"
+        lines.append(
+            f"{kind:36} {found['policies']:8,}  {spearman:>8}  {errors:>16}  "
+            f"{found['coverage']:8.2f}  {found['width']:5.3g}"
+        )
+    return lines

@@ -1,0 +1,138 @@
+"""The policies that an evaluator is fitted to: of zoos and runs, thinned evenly, all in memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from litmus.errors import BadInput, option
+from litmus.policies.architecture import ARCHITECTURES, Architecture
+from litmus.policies.grouped import GroupedPopulation, RawPolicy
+from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.machine import find_memory
+from litmus.runs.measured import MeasuredPolicies, MeasuredPolicy, TaskChoice
+from litmus.runs.zoo import read_measured
+
+SHARE_OF_MEMORY = 0.5
+
+
+@dataclass(frozen=True)
+class FitData:
+    task: TaskChoice
+    policies: Sequence[RawPolicy]
+    returns: NDArray[np.float64]  # [N], mean over each policy's episodes
+    lineages: NDArray[np.str_]  # [N]
+    architectures: NDArray[np.str_]  # [N]
+    algorithms: NDArray[np.str_]  # [N]
+    head_units: list[list[float]]
+    normalizer: Normalizer
+    """What the policies saw, on average: the coordinates of probing states."""
+    episode_spread: float | None
+    """Standard deviation of one policy's episodes, where policies have several."""
+
+    @cached_property
+    def state_shape(self) -> tuple[int, ...]:
+        return tuple(self.policies[0].architecture.state_shape)
+
+    @cached_property
+    def lineage_names(self) -> list[str]:
+        return sorted(set(self.lineages.tolist()))
+
+    def population(self, places: NDArray[np.int64]) -> GroupedPopulation:
+        return GroupedPopulation([self.policies[place] for place in places])
+
+
+def read_fit_data(
+    paths: Sequence[Path | str], per_lineage: int, device: torch.device | None = None
+) -> FitData:
+    """All policies of these zoos and runs, at most so many of each lineage."""
+    sources = [read_measured(path) for path in paths]
+    task = sources[0].task
+    for path, source in zip(paths, sources, strict=True):
+        if source.task.task != task.task or source.task.env_kwargs != task.env_kwargs:
+            raise BadInput(
+                f"{path} was measured in {source.task.task} and {paths[0]} in {task.task}: an "
+                "evaluator is for one task, with the same options"
+            )
+    chosen = thin(sources, per_lineage)
+    _check_alike(chosen)
+    _check_memory(chosen)
+    policies = []
+    for one in chosen:
+        raw = RawPolicy.of(one.architecture, one.build().copy(), one.normalizer)
+        policies.append(raw if device is None else raw.to(device))
+    return FitData(
+        task,
+        policies,
+        np.array([one.mean_return for one in chosen]),
+        np.array([one.lineage for one in chosen]),
+        np.array([name_architecture(one.architecture) for one in chosen]),
+        np.array([one.algorithm for one in chosen]),
+        chosen[0].architecture.head.units.tolist(),
+        average_normalizer([one.normalizer for one in chosen]),
+        _find_episode_spread(chosen),
+    )
+
+
+def thin(sources: Sequence[MeasuredPolicies], per_lineage: int) -> list[MeasuredPolicy]:
+    """Evenly over the history of each lineage."""
+    groups: dict[str, list[MeasuredPolicy]] = {}
+    for source in sources:
+        for one in source.policies:
+            groups.setdefault(one.lineage, []).append(one)
+    chosen = []
+    for group in groups.values():
+        places = np.linspace(0, len(group) - 1, min(per_lineage, len(group)))
+        chosen += [group[place] for place in places.round().astype(int)]
+    return chosen
+
+
+def name_architecture(architecture: Architecture) -> str:
+    """'mlp 64x64', say: what differs between architectures in words."""
+    hidden = getattr(architecture, "hidden", None)
+    name = ARCHITECTURES.name_of(architecture)
+    if hidden is None:
+        return name
+    return f"{name} {'x'.join(map(str, hidden))}" if hidden else f"{name} linear"
+
+
+def average_normalizer(normalizers: Sequence[Normalizer]) -> Normalizer:
+    """Mean and spread over all of them, those that do nothing left out unless all do."""
+    active = [one for one in normalizers if not (np.all(one.mean == 0) and np.all(one.std == 1))]
+    used = active or normalizers
+    means, stds = (np.stack([getattr(one, name) for one in used]) for name in ("mean", "std"))
+    mean = means.mean(0)
+    return Normalizer(mean, np.sqrt((stds**2 + (means - mean) ** 2).mean(0)))
+
+
+def _find_episode_spread(policies: Sequence[MeasuredPolicy]) -> float | None:
+    variances = [np.var(one.returns, ddof=1) for one in policies if len(one.returns) > 1]
+    return float(math.sqrt(np.mean(variances))) if variances else None
+
+
+def _check_alike(policies: Sequence[MeasuredPolicy]) -> None:
+    first = policies[0].architecture
+    for one in policies:
+        if one.architecture.state_shape != first.state_shape:
+            raise BadInput("these policies take states of different shapes")
+        if one.architecture.head.size != first.head.size:
+            raise BadInput(
+                f"policies with {first.head.size} and {one.architecture.head.size} action "
+                "parameters cannot be judged by one evaluator: gaussian and deterministic ones?"
+            )
+
+
+def _check_memory(policies: Sequence[MeasuredPolicy]) -> None:
+    needed = 4.0 * sum(one.architecture.num_params for one in policies)
+    if needed > SHARE_OF_MEMORY * find_memory():
+        raise BadInput(
+            f"{len(policies):,} policies take {needed / 2**30:.1f} GB: take fewer of each lineage "
+            f"with {option('policies')}"
+        )

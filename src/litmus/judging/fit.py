@@ -1,0 +1,338 @@
+"""`litmus.fit`: an evaluator for policies of any lineage, from zoos and runs.
+
+1. Lineages are divided into parts; for each part an ensemble learns from all others, and is asked
+   about the lineages left out and about some policies of those that it learns from.
+2. The left-out lineages say after how many updates to stop, and how wide intervals must be
+   (`evaluators/calibration.py`).
+3. An ensemble learns from everything, for so many updates. Its card tells what the others got
+   right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.config import build_settings
+from litmus.errors import BadInput, option
+from litmus.evaluators.calibration import Calibration, LeftOut, calibrate
+from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.files import refuse_other_than_file
+from litmus.judging.card import ALGORITHMS, ARCHITECTURES, KNOWN, LINEAGES, Answers, describe
+from litmus.judging.data import FitData, read_fit_data
+from litmus.judging.ensembles import Judged, Places, judge_places, train_ensemble
+from litmus.judging.progress import FitProgress, Tell
+from litmus.judging.settings import FitSettings
+from litmus.runs.directory import as_bad_input
+from litmus.runs.provenance import describe_process
+from litmus.seeding import Stream, make_generator
+from litmus.training.setup import choose_device, torch_threads
+
+HELD_OUT_SHARE = 0.1
+"""Of the policies of known lineages, in each part."""
+FEWEST_POLICIES = 20
+FEWEST_IN_GROUP = 8
+"""Fewer say nothing about an architecture or an algorithm."""
+MOST_GROUPS = 3
+BLOCKS = 5
+"""That the history of a single lineage is cut into, in the place of lineages."""
+
+
+@dataclass
+class Part:
+    """What an ensemble said of policies that it did not learn from, at each check."""
+
+    lineages: tuple[str, ...]
+    left_out: Places
+    known: Places
+    return_mean: float
+    return_std: float
+    updates: list[int]
+    about_left_out: list[Judged]
+    about_known: list[Judged]
+
+    def errors(self, data: FitData, check: int) -> NDArray[np.float64]:  # [left out]
+        said = self.return_mean + self.return_std * self.about_left_out[check].means
+        return np.asarray(said - data.returns[self.left_out])
+
+
+def fit(
+    paths: Sequence[Path | str] | Path | str,
+    *,
+    out: Path | str | None = None,
+    device: str = "auto",
+    quiet: bool = False,
+    **options: Any,
+) -> EnsembleEvaluator:
+    """Fit an evaluator to every policy in zoos and runs, and say how far it can be trusted.
+
+    `options` are those of `litmus fit`, with underscores. With `out`, a file that ends in
+    .safetensors, it is saved there, its card in the JSON beside it; `litmus.load_evaluator` reads
+    it again.
+    """
+    settings = build_settings(FitSettings, options)
+    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    if not listed:
+        raise BadInput("nothing to fit to: name zoos or runs")
+    target = None if out is None else check_out(out)
+    place = choose_device(device)
+    data = read_fit_data(listed, settings.policies, place)
+    if len(data.policies) < FEWEST_POLICIES:
+        raise BadInput(
+            f"{len(data.policies)} policies are too few to learn from; at least {FEWEST_POLICIES}"
+        )
+    if not data.returns.std() > 0:
+        raise BadInput("all policies earned the same: there is nothing to tell apart")
+    progress = FitProgress(quiet)
+    try:
+        with torch_threads(place, 1):  # policies are asked by kernels with threads of their own
+            ensemble = _fit(data, settings, progress)
+    finally:
+        progress.close()
+    if target is not None:
+        with as_bad_input(target):
+            ensemble.save(target)
+    return ensemble
+
+
+def check_out(out: Path | str) -> Path:
+    path = Path(out)
+    if path.suffix != ".safetensors":
+        raise BadInput(f"{option('out')} takes a file that ends in .safetensors, not '{out}'")
+    if not path.absolute().parent.is_dir():
+        raise BadInput(f"there is no folder {path.parent} to write {path.name} to")
+    with as_bad_input(path):
+        refuse_other_than_file(path)
+    return path
+
+
+def _fit(data: FitData, settings: FitSettings, tell: Tell) -> EnsembleEvaluator:
+    folds = divide(data, settings)
+    others = list(_list_other_groups(data))
+    total = settings.updates * (len(folds) + len(others) + 1)
+    done = 0
+
+    def follow(text: str, update: int) -> None:
+        tell(text, done + update, total)
+
+    parts = []
+    for number, lineages in enumerate(folds):
+        text = f"leaving out part {number + 1} of {len(folds)}"
+        parts.append(ask_about(data, number, lineages, settings, partial(follow, text)))
+        done += settings.updates
+    check = choose_check(data, parts)
+    updates = parts[0].updates[check]
+    calibration = calibrate(list_left_out(data, parts, check))
+    answers = {
+        LINEAGES: answer_left_out(data, parts),
+        KNOWN: answer_known(data, parts, check, calibration),
+    }
+    for kind, name, places in others:
+        rest = np.setdiff1d(np.arange(len(data.returns)), places)
+        tell_update = partial(follow, f"leaving out {name}")
+        ensemble = train_ensemble(data, rest, settings, None, tell_update, updates)
+        said = judge_places(data, places, ensemble)
+        mean, std = float(ensemble.return_mean), float(ensemble.return_std)
+        found = _answer(name, data, places, said, mean, std, calibration)
+        answers.setdefault(kind, []).append(found)
+        done += settings.updates
+    everything = np.arange(len(data.returns))
+    final = train_ensemble(
+        data, everything, settings, None, partial(follow, "learning from all"), updates
+    )
+    final.remember(final.references, calibration)
+    final.card = write_card(data, settings, updates, calibration, answers)
+    return final.cpu()
+
+
+def divide(data: FitData, settings: FitSettings) -> list[tuple[str, ...]]:
+    """Lineages into parts, by chance."""
+    names = data.lineage_names
+    order = make_generator(settings.seed, Stream.FIT, 1).permutation(len(names))
+    count = min(settings.folds, len(names))
+    if count < 2:
+        return [(f"block {number}",) for number in range(BLOCKS)]
+    return [tuple(names[place] for place in order[part::count]) for part in range(count)]
+
+
+def find_places(data: FitData, lineages: Sequence[str]) -> Places:
+    """Policies of these lineages; of a single one, the blocks of its history stand for lineages."""
+    if len(data.lineage_names) > 1:
+        return np.flatnonzero(np.isin(data.lineages, list(lineages)))
+    blocks = np.arange(len(data.returns)) * BLOCKS // len(data.returns)
+    return np.flatnonzero(np.isin(blocks, [int(name.split()[1]) for name in lineages]))
+
+
+def ask_about(
+    data: FitData,
+    number: int,
+    lineages: tuple[str, ...],
+    settings: FitSettings,
+    tell: Callable[[int], None],
+) -> Part:
+    left_out = find_places(data, lineages)
+    rest = np.setdiff1d(np.arange(len(data.returns)), left_out)
+    generator = make_generator(settings.seed, Stream.FIT, 2 + number)
+    known = np.sort(generator.permutation(rest)[: max(1, int(HELD_OUT_SHARE * len(rest)))])
+    part = Part(lineages, left_out, known, 0.0, 1.0, [], [], [])
+
+    def check(update: int, ensemble: EnsembleEvaluator) -> None:
+        part.return_mean, part.return_std = (
+            float(ensemble.return_mean),
+            float(ensemble.return_std),
+        )
+        part.updates.append(update)
+        part.about_left_out.append(judge_places(data, left_out, ensemble))
+        part.about_known.append(judge_places(data, known, ensemble))
+
+    train_ensemble(data, np.setdiff1d(rest, known), settings, check, tell)
+    return part
+
+
+def choose_check(data: FitData, parts: Sequence[Part]) -> int:
+    """Where the error on left-out lineages, each counting alike, was smallest."""
+    errors = []
+    for check in range(len(parts[0].updates)):
+        of_lineages = [
+            float(np.mean(part.errors(data, check)[inside] ** 2))
+            for part in parts
+            for _, inside in _by_lineage(data, part)
+        ]
+        errors.append(float(np.mean(of_lineages)))
+    return int(np.argmin(errors))
+
+
+def list_left_out(data: FitData, parts: Sequence[Part], check: int) -> list[LeftOut]:
+    found = []
+    for part in parts:
+        said, errors = part.about_left_out[check], part.errors(data, check) / part.return_std
+        found += [
+            LeftOut(errors[inside], said.spreads[inside], said.distances[inside])
+            for _, inside in _by_lineage(data, part)
+        ]
+    return found
+
+
+def answer_left_out(data: FitData, parts: Sequence[Part]) -> list[Answers]:
+    """Of each lineage, with updates and intervals chosen by the other parts alone."""
+    answers = []
+    for part in parts:
+        rest = [other for other in parts if other is not part]
+        check = choose_check(data, rest)
+        calibration = calibrate(list_left_out(data, rest, check))
+        whole = _answer(
+            "",
+            data,
+            part.left_out,
+            part.about_left_out[check],
+            part.return_mean,
+            part.return_std,
+            calibration,
+        )
+        for lineage, inside in _by_lineage(data, part):
+            fields = ("measured", "predicted", "low", "high", "distances")
+            kept = {name: getattr(whole, name)[inside] for name in fields}
+            answers.append(replace(whole, group=lineage, **kept))
+    return answers
+
+
+def answer_known(
+    data: FitData, parts: Sequence[Part], check: int, calibration: Calibration
+) -> list[Answers]:
+    """Of policies held out of the lineages that each part learned from."""
+    return [
+        _answer(
+            f"part {number + 1}",
+            data,
+            part.known,
+            part.about_known[check],
+            part.return_mean,
+            part.return_std,
+            calibration,
+        )
+        for number, part in enumerate(parts)
+    ]
+
+
+def _answer(
+    group: str,
+    data: FitData,
+    places: Places,
+    said: Judged,
+    mean: float,
+    std: float,
+    calibration: Calibration,
+) -> Answers:
+    predicted = mean + std * said.means
+    width = std * calibration.widths(said.spreads, said.distances)
+    return Answers(
+        group, data.returns[places], predicted, predicted - width, predicted + width, said.distances
+    )
+
+
+def _by_lineage(data: FitData, part: Part) -> Iterator[tuple[str, Places]]:
+    """The left-out lineages of a part, and where their policies are among those left out."""
+    if len(data.lineage_names) == 1:
+        yield part.lineages[0], np.arange(len(part.left_out))
+        return
+    names = data.lineages[part.left_out]
+    for lineage in part.lineages:
+        yield lineage, np.flatnonzero(names == lineage)
+
+
+def _list_other_groups(data: FitData) -> Iterator[tuple[str, str, Places]]:
+    """Architectures and algorithms that can be left out: kind, name, policies."""
+    for kind, labels in ((ARCHITECTURES, data.architectures), (ALGORITHMS, data.algorithms)):
+        names = sorted(set(labels.tolist()))
+        found = 0
+        for name in names:
+            places = np.flatnonzero(labels == name)
+            rest = len(labels) - len(places)
+            if len(names) < 2 or len(places) < FEWEST_IN_GROUP or rest < FEWEST_POLICIES:
+                continue
+            if found < MOST_GROUPS:
+                found += 1
+                yield kind, name, places
+
+
+def write_card(
+    data: FitData,
+    settings: FitSettings,
+    updates: int,
+    calibration: Calibration,
+    answers: dict[str, list[Answers]],
+) -> dict[str, Any]:
+    def count(labels: NDArray[np.str_]) -> dict[str, int]:
+        names, counts = np.unique(labels, return_counts=True)
+        return dict(zip(names.tolist(), counts.tolist(), strict=True))
+
+    return {
+        "task": data.task.to_json(),
+        "predicts": "return",
+        "policies": len(data.returns),
+        "lineages": count(data.lineages),
+        "architectures": count(data.architectures),
+        "algorithms": count(data.algorithms),
+        "returns": {
+            "mean": float(data.returns.mean()),
+            "std": float(data.returns.std()),
+            "least": float(data.returns.min()),
+            "most": float(data.returns.max()),
+        },
+        "episode_spread": data.episode_spread,
+        "intervals_hold_for_other_lineages": len(data.lineage_names) > 1,
+        "settings": {**asdict(settings), "hidden": list(settings.hidden), "stopped_at": updates},
+        "calibration": {
+            "floor": calibration.floor,
+            "slope": calibration.slope,
+            "quantile": calibration.quantile,
+        },
+        "held_out": {kind: describe(groups) for kind, groups in answers.items()},
+        "provenance": describe_process(),
+    }

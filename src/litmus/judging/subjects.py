@@ -1,0 +1,126 @@
+"""What the user names, as objects: an evaluator or a run, a policy in any form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from litmus.errors import BadInput, option
+from litmus.evaluators.base import Evaluator, load_evaluator
+from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.policies.foreign import Reading, read_policy
+from litmus.policies.foreign_layers import Spaces
+from litmus.policies.judgeable import Judgeable
+from litmus.policies.policy import Policy
+from litmus.runs.measured import TaskChoice
+from litmus.runs.run import Run
+
+GivenEvaluator = Evaluator | Run | Path | str
+GivenPolicy = Judgeable | Run | Path | str
+
+Predicts = Literal["return", "training_return"]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """An evaluator, and what is known of the task that it is for."""
+
+    evaluator: Evaluator
+    task: TaskChoice | None
+    predicts: Predicts
+    """The return as the environment pays it; a run's V predicts the training return."""
+
+    @property
+    def unit(self) -> str:
+        return self.predicts.replace("_", " ")
+
+    def find_spaces(self) -> Spaces | None:
+        return None if self.task is None else find_spaces(self.task)
+
+    def require_task(self) -> TaskChoice:
+        if self.task is None:
+            raise BadInput(f"this evaluator does not know its task: name it with {option('task')}")
+        return self.task
+
+
+def find_judge(given: GivenEvaluator, task: TaskChoice | None = None) -> Judge:
+    """An evaluator, a run, or the path of either. `task`: instead of the one that it knows."""
+    if isinstance(given, str | Path):
+        path = Path(given)
+        given = Run(path) if path.is_dir() else load_evaluator(path)
+    if isinstance(given, Run):
+        return Judge(given.evaluator, task or TaskChoice.of(given.config), "training_return")
+    if not isinstance(given, Evaluator):
+        raise BadInput(f"what judges is an evaluator or a run, not a {type(given).__name__}")
+    if isinstance(given, EnsembleEvaluator) and given.card:
+        try:
+            return Judge(given, task or TaskChoice.from_json(given.card.get("task")), "return")
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"the card of this evaluator is damaged: {error}") from error
+    return Judge(given, task, "training_return")
+
+
+def find_spaces(task: TaskChoice) -> Spaces:
+    built = task.spec.build()
+    try:
+        return Spaces(tuple(built.state_shape), built.actions)
+    finally:
+        built.close()
+
+
+def find_policy(
+    given: GivenPolicy, spaces: Spaces | None, reading: Reading | None = None
+) -> Judgeable:
+    """A policy, a module or function, a run, or the path of a run or of any policy file."""
+    if isinstance(given, str | Path):
+        path = Path(given)
+        given = Run(path) if path.is_dir() else read_policy(path, spaces, reading).policy
+    if isinstance(given, Run):
+        given = given.policy
+    if not callable(given):
+        raise BadInput(f"a policy, a run or the path of one is judged, not {type(given).__name__}")
+    if isinstance(given, Policy) and spaces is not None:
+        check_fit(given, spaces)
+    return given
+
+
+def find_policies(
+    given: Sequence[GivenPolicy], judge: Judge, reading: Reading | None = None
+) -> list[Judgeable]:
+    if not given:
+        raise BadInput("no policy given")
+    spaces = judge.find_spaces()
+    return [find_policy(one, spaces, reading) for one in given]
+
+
+def check_fit(policy: Policy, spaces: Spaces) -> None:
+    if policy.state_shape != spaces.state_shape:
+        raise BadInput(
+            f"the policy takes observations of shape {policy.state_shape}, and the task has "
+            f"{spaces.state_shape}"
+        )
+    if policy.architecture.head.actions != spaces.actions:
+        raise BadInput("the policy takes other actions than the task")
+
+
+def load_policy(
+    path: Path | str,
+    *,
+    task: str | None = None,
+    activation: str | None = None,
+    output: str | None = None,
+    prefix: str = "",
+    normalizer: Path | str | None = None,
+) -> Policy:
+    """Read a policy from any file: litmus' own, Stable-Baselines3's .zip, a torch `state_dict`,
+    safetensors. Nothing in it is executed.
+
+    All but litmus' own need the `task`. A file of tensors alone needs `activation` (of the hidden
+    layers) and `output` (tanh or clip); `prefix` picks one of several networks. `normalizer` is a
+    JSON or npz file with the mean and std or var of observations.
+    """
+    spaces = None if task is None else find_spaces(TaskChoice(task))
+    known = None if normalizer is None else str(normalizer)
+    return read_policy(Path(path), spaces, Reading(activation, output, prefix, known)).policy

@@ -1,0 +1,228 @@
+"""A zoo: policies with their measured returns, on disk.
+
+    zoo.json                                what task they are measured in
+    000000.safetensors + 000000.json        a policy, as `Policy.save` writes it
+    000000.record.json                      what it earned, and where it comes from
+
+A policy counts once its record is there: whoever is killed before that loses this one policy.
+Writing takes a lock for some milliseconds, measuring does not, so that several processes can add at
+once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.errors import BadInput, command, option
+from litmus.files import TENSORS_CHECKSUM, open_plain, read_own_json, write_json
+from litmus.policies.policy import Policy
+from litmus.runs.directory import LOCK, as_bad_input
+from litmus.runs.measured import MeasuredPolicies, MeasuredPolicy, TaskChoice, read_run
+
+FORMAT = 1
+DESCRIPTION = "zoo.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a policy in a zoo."""
+
+    number: int
+    returns: tuple[float, ...]
+    training_returns: tuple[float, ...]
+    seed: int
+    """Of the episodes, which are numbered from 0."""
+    lineage: str
+    algorithm: str
+    source: str
+    """The file that it came from, or how it was made."""
+    content: str
+    """SHA-256 of parameters and normaliser."""
+    provenance: dict[str, Any]
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.returns))
+
+
+class Zoo:
+    """Policies measured in one task."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        description = read_own_json(self.path / DESCRIPTION)
+        if description.get("format") != FORMAT:
+            raise BadInput(f"{self.path}: a zoo of format {description.get('format')}")
+        try:
+            self.task = TaskChoice.from_json(description.get("task"))
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"{self.path / DESCRIPTION} does not describe a zoo") from error
+
+    @staticmethod
+    def exists(path: Path | str) -> bool:
+        return (Path(path) / DESCRIPTION).exists()
+
+    @staticmethod
+    def open(path: Path | str, task: TaskChoice | None = None) -> Zoo:
+        """The zoo that is there, or a new one for this task."""
+        path = Path(path)
+        if not (path / DESCRIPTION).exists():
+            if task is None:
+                raise BadInput(
+                    f"there is no zoo at {path} yet: name its task with {option('task')}"
+                )
+            with as_bad_input(path):
+                path.mkdir(parents=True, exist_ok=True)
+                with _lock(path):
+                    if not (path / DESCRIPTION).exists():
+                        _refuse_occupied(path)
+                        write_json(path / DESCRIPTION, {"format": FORMAT, "task": task.to_json()})
+        zoo = Zoo(path)
+        if task is not None and zoo.task != task:
+            raise BadInput(
+                f"{path} holds policies measured in {zoo.task.task}, with other options or another "
+                f"task than {task.task}"
+            )
+        return zoo
+
+    def add(
+        self,
+        policy: Policy,
+        returns: tuple[float, ...],
+        training_returns: tuple[float, ...],
+        seed: int,
+        lineage: str,
+        algorithm: str,
+        source: str,
+        provenance: dict[str, Any],
+    ) -> Record:
+        """Store a measured policy, whole or not at all."""
+        if not all(map(math.isfinite, (*returns, *training_returns))) or not returns:
+            raise BadInput(f"{source}: its returns are not all finite numbers")
+        with as_bad_input(self.path), _lock(self.path):
+            number = self._next_number()
+            record = Record(
+                *(number, returns, training_returns, seed, lineage, algorithm, source),
+                digest_policy(policy),
+                provenance,
+            )
+            policy.save(self._policy_path(number))
+            tensors = read_own_json(self._policy_path(number).with_suffix(".json"))
+            write_json(
+                self._record_path(number),
+                {**vars(record), "tensors": tensors[TENSORS_CHECKSUM]},
+            )
+        return record
+
+    def records(self) -> list[Record]:
+        """What is known of each, oldest first."""
+        return [self._read_record(path)[0] for path in self._record_paths()]
+
+    def find(self, policy: Policy) -> Record | None:
+        """The same policy, if it is here already."""
+        content = digest_policy(policy)
+        return next((one for one in self.records() if one.content == content), None)
+
+    def load(self, number: int) -> Policy:
+        """BadInput where it is damaged, or not the one that was measured."""
+        record_path = self._record_path(number)
+        if not record_path.exists():
+            raise BadInput(f"{self.path} holds no policy {number}")
+        _, tensors = self._read_record(record_path)
+        path = self._policy_path(number)
+        described = read_own_json(path.with_suffix(".json"))
+        if described.get(TENSORS_CHECKSUM) != tensors:
+            raise BadInput(f"{path} is not the policy that was measured")
+        return Policy.load(path)
+
+    def read(self) -> MeasuredPolicies:
+        policies = []
+        for record in self.records():
+            policy = self.load(record.number)
+            flat_params: NDArray[np.float32] = policy.flat_params.numpy()
+            policies.append(
+                MeasuredPolicy(
+                    f"{record.number:06d}",
+                    policy.architecture,
+                    policy.normalizer,
+                    partial(_keep, flat_params),
+                    record.returns,
+                    record.training_returns,
+                    record.lineage,
+                    record.algorithm,
+                )
+            )
+        if not policies:
+            raise BadInput(f"{self.path} holds no policies yet; add some: {command('zoo', 'add')}")
+        return MeasuredPolicies(self.task, policies)
+
+    def _read_record(self, path: Path) -> tuple[Record, str]:
+        values = read_own_json(path)
+        try:
+            tensors = str(values.pop("tensors"))
+            values["returns"] = tuple(map(float, values["returns"]))
+            values["training_returns"] = tuple(map(float, values["training_returns"]))
+            record = Record(**values)
+            if record.number != int(path.name.partition(".")[0]) or not record.returns:
+                raise ValueError("it is another one's")
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadInput(f"{path} is not the record of a policy") from error
+        return record, tensors
+
+    def _next_number(self) -> int:
+        names = (path.name.partition(".")[0] for path in self.path.glob("*.safetensors"))
+        return 1 + max((int(name) for name in names if name.isdecimal()), default=-1)
+
+    def _record_paths(self) -> list[Path]:
+        found = self.path.glob("*.record.json")
+        return sorted(path for path in found if path.name.partition(".")[0].isdecimal())
+
+    def _policy_path(self, number: int) -> Path:
+        return self.path / f"{number:06d}.safetensors"
+
+    def _record_path(self, number: int) -> Path:
+        return self.path / f"{number:06d}.record.json"
+
+
+def read_measured(path: Path | str) -> MeasuredPolicies:
+    """The policies of a zoo or a run."""
+    if Zoo.exists(path):
+        return Zoo(path).read()
+    return read_run(Path(path))
+
+
+def digest_policy(policy: Policy) -> str:
+    found = hashlib.sha256()
+    for name, tensor in sorted(policy.state_dict().items()):
+        found.update(name.encode())
+        found.update(tensor.cpu().numpy().tobytes())
+    return found.hexdigest()
+
+
+def _keep(flat_params: NDArray[np.float32]) -> NDArray[np.float32]:
+    return flat_params
+
+
+def _refuse_occupied(path: Path) -> None:
+    others = [entry.name for entry in path.iterdir() if entry.name != LOCK]
+    if others:
+        raise BadInput(f"{path} is no zoo: it holds '{sorted(others)[0]}'")
+
+
+@contextlib.contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """One process at a time writes; it lets go when it dies."""
+    with open_plain(path / LOCK, "ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,87 @@
+"""Zero-shot and cloning: from one run, in repeats, into one file with every value."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from harness import assert_one_line, train_tiny
+
+import litmus
+from litmus.cli import main
+from litmus.experiments import zero_shot
+from litmus.experiments.cloning import Search, clone_once
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "walk"
+    path: Path = train_tiny(out, steps=160, evaluate_every=160, probing_states=5).path
+    return path
+
+
+def test_a_clone_does_in_the_chosen_states_what_its_teacher_does(trained: Path) -> None:
+    run = litmus.Run(trained)
+    search = Search(run, {"lr": 1e-2, "steps": 400}, seed=0)
+    clone = search.clone((0, 3))
+    states = search.states[[0, 3]]
+    assert (clone(states) - run.policy(states)).abs().max() < 0.05
+
+
+def test_states_are_chosen_by_other_episodes_than_are_reported(trained: Path) -> None:
+    settings = {"states": 2, "indices": [], "steps": 2, "lr": 1e-3}
+    found = clone_once(litmus.Run(trained), settings, 0)
+    assert len(found["tried"]) == 10  # of 5 states, all pairs
+    best = max(found["tried"], key=lambda one: one["return"])
+    assert found["indices"] == best["indices"]
+    assert len(found["returns"]) == 10
+
+
+@pytest.mark.parametrize("name", ["linear", "mlp:3x4"])
+def test_a_fresh_policy_climbs_both_judges(
+    name: str, trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tiny = {"updates": 4, "policies": 30, "members": 2, "probing_states": 3, "checks": 2}
+    monkeypatch.setattr(zero_shot, "FIT", tiny)
+    run = litmus.Run(trained)
+    for judge in (zero_shot.OWN, zero_shot.REFITTED):
+        settings = {"architecture": name, "steps": 4, "lr": 1e-3, "judge": judge}
+        found = zero_shot.climb_once(run, settings, 0)
+        assert 1 <= len(found["curve"]["steps"]) == len(found["curve"]["measured"]) <= 4
+        assert found["step"] <= 4
+
+
+def test_the_command_writes_every_value_and_goes_on_where_it_was(trained: Path) -> None:
+    words = ["experiment", "clone", "--run", str(trained), "--states", "2", "--steps", "2"]
+    words += ["--seeds", "1", "--jobs", "1", "--results", "cloning.json"]
+    assert main(words) == 0
+    found = json.loads(Path("cloning.json").read_text())["toys:ToyWalk-v0"]["2-states"]
+    assert found["returns"] == [found["mean"]] == [found["repeats"][0]["return"]]
+    assert {"versions", "hardware", "commit"} <= found["provenance"].keys()
+    kept = sorted(Path("experiments/clone").rglob("result.json"))
+    before = [path.stat().st_mtime_ns for path in kept]
+    assert main(words) == 0
+    assert [path.stat().st_mtime_ns for path in kept] == before
+
+
+BAD = {
+    "--run": ["clone"],
+    "numbered from 0": ["clone", "--run", "RUN", "--states", "6"],
+    "among them": ["clone", "--run", "RUN", "--indices", "1", "9"],
+    "different numbers": ["clone", "--run", "RUN", "--indices", "1", "--states", "2"],
+    "does not take --states": ["zero-shot", "--run", "RUN", "--states", "2"],
+    "linear, mlp:64x64": ["zero-shot", "--run", "RUN", "--architecture", "mpl"],
+    "does not take --run": ["weighting", "--run", "RUN"],
+    "nowhere": ["zero-shot", "--run", "nowhere"],
+    "does not take --tasks": ["zero-shot", "--run", "RUN", "--tasks", "Swimmer-v5"],
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_mistakes_are_one_line(
+    words: str, trained: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = [str(trained) if word == "RUN" else word for word in BAD[words]]
+    assert main(["experiment", *line]) == 2
+    assert_one_line(capsys.readouterr().err, words)

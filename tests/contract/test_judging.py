@@ -1,0 +1,277 @@
+"""Zoo, fit, score, compare, rank and improve, as a library and as commands, on a known answer.
+
+The task pays 1 - (action - 0.6)² for the one action that is taken near the state (1, 1).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from harness import assert_one_line, train_tiny
+from toys import TARGET, TargetTask
+
+import litmus
+from litmus.cli import main
+from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.judging.card import ARCHITECTURES, KNOWN, LINEAGES, kendall, regret
+from litmus.judging.rank import Beliefs
+from litmus.policies.actions import ActionHead
+from litmus.policies.mlp import MlpArchitecture
+from litmus.policies.normalizer import Normalizer
+
+TASK = "toys:TargetTask"
+HEAD = ActionHead.for_task("auto", TargetTask.actions)
+QUICK = {
+    "updates": 250,
+    "checks": 5,
+    "members": 3,
+    "probing_states": 4,
+    "hidden": (32,),
+    "folds": 3,
+}
+
+
+def make_policy(seed: int, action: float | None = None) -> litmus.Policy:
+    """By chance; or a linear one that takes this action everywhere."""
+    hidden = () if seed % 2 or action is not None else (6,)
+    architecture = MlpArchitecture((2,), HEAD, hidden)
+    generator = torch.Generator().manual_seed(seed)
+    params = 0.5 * torch.randn(architecture.num_params, generator=generator)
+    if action is not None:
+        params = torch.tensor([0.0, 0.0, float(np.arctanh(action))])
+    mean = np.array([0.1 * (seed % 3), 0.2])
+    return litmus.Policy(architecture, params, Normalizer(mean, np.array([1.0, 1.5])))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A zoo of six lineages, an evaluator fitted to it, and a few policies."""
+    folder = tmp_path_factory.mktemp("judging")
+    for seed in range(6):
+        policy = make_policy(seed)
+        options = {"lineage": f"lineage {seed}", "algorithm": "chance", "workers": 0}
+        assert len(list(litmus.zoo_add(folder / "zoo", [policy], task=TASK, **options))) == 1
+        grown = litmus.zoo_grow(folder / "zoo", policy, noise=0.4, count=24, **options)
+        assert len(list(grown)) == 24
+    litmus.fit(folder / "zoo", out=folder / "judge.safetensors", quiet=True, device="cpu", **QUICK)
+    make_policy(1, TARGET).save(folder / "good.safetensors")
+    make_policy(1, -0.5).save(folder / "bad.safetensors")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def judge(folder: Path) -> EnsembleEvaluator:
+    found = litmus.load_evaluator(folder / "judge.safetensors")
+    assert isinstance(found, EnsembleEvaluator)
+    return found
+
+
+def test_the_evaluator_knows_policies_and_lineages_that_it_has_not_seen(
+    judge: EnsembleEvaluator,
+) -> None:
+    held_out = judge.card["held_out"]
+    for kind in (KNOWN, LINEAGES):
+        assert held_out[kind]["spearman"] > 0.7, kind
+        assert held_out[kind]["error"] < 0.5 * held_out[kind]["guessing_error"], kind
+    assert 0.7 < held_out[LINEAGES]["coverage"] <= 1
+    assert len(held_out[LINEAGES]["groups"]) == 6
+    assert set(held_out[ARCHITECTURES]["groups"]) == {"mlp 6", "mlp linear"}
+    assert judge.card["task"]["task"] == TASK
+
+
+def test_intervals_hold_the_returns_of_fresh_policies(judge: EnsembleEvaluator) -> None:
+    policies = [make_policy(seed) for seed in range(100, 140)]
+    measured = [litmus.evaluate(one, task=TASK, episodes=1, workers=0).mean for one in policies]
+    estimate = judge.predict(policies)
+    inside = (estimate.low.numpy() <= measured) & (measured <= estimate.high.numpy())
+    assert inside.mean() > 0.8
+
+
+def test_the_same_seed_fits_the_same_evaluator(folder: Path) -> None:
+    options = {**QUICK, "updates": 10, "checks": 2, "quiet": True, "device": "cpu"}
+    policy = make_policy(50)
+    one, other = (litmus.fit(folder / "zoo", **options).predict([policy]) for _ in range(2))
+    assert torch.equal(one.mean, other.mean)
+    assert torch.equal(one.low, other.low)
+
+
+def test_a_better_policy_is_found_and_the_original_is_untouched(judge: EnsembleEvaluator) -> None:
+    policy = make_policy(1, 0.1)
+    before = policy.flat_params.clone()
+    done = litmus.improve(judge, policy, steps=200, lr=0.01, verify=4)
+    assert torch.equal(policy.flat_params, before)
+    assert done.verified_gain is not None
+    assert done.verified_gain > 0.1
+    assert done.is_better
+    assert done.predicted_gain > 0
+
+
+def test_the_climb_ends_where_it_may_not_go_further(judge: EnsembleEvaluator) -> None:
+    policy = make_policy(1, -0.3)
+    done = litmus.improve(judge, policy, steps=200, lr=0.01, radius=0.05)
+    assert "as far as allowed" in done.why_ended
+    states = torch.ones(1, 2)
+    assert (done.policy(states) - policy(states)).abs().max() < 0.2
+
+
+def test_policies_are_told_apart_by_few_pairs(judge: EnsembleEvaluator) -> None:
+    good, bad = make_policy(1, TARGET), make_policy(1, -0.5)
+    found = litmus.compare(judge, bad, good, budget=60)
+    assert found.verdict == "second"
+    assert found.episodes < 30
+    assert litmus.compare(judge, good, good, budget=20).verdict == "undecided"
+    function = lambda states: torch.full((len(states), 1), TARGET)  # noqa: E731
+    assert litmus.compare(judge, function, bad, budget=60).verdict == "first"
+
+
+def test_the_best_of_many_is_found_in_few_episodes(judge: EnsembleEvaluator) -> None:
+    actions = np.linspace(-0.9, 0.9, 20)
+    policies = [make_policy(1, float(action)) for action in actions]
+    found = litmus.rank(judge, policies, budget=40)
+    best = np.argsort(np.abs(actions - TARGET))[:3]
+    assert found.order[0] in best
+    assert found.episodes <= 40
+
+
+def test_ranking_finds_the_best_without_an_evaluator_that_is_right() -> None:
+    """It says the opposite of the truth, with wide intervals."""
+    generator = np.random.default_rng(0)
+    truth = np.arange(10.0)
+    beliefs = Beliefs(-truth, np.full(10, 10.0), 1.0)
+    for _ in range(100):
+        place = beliefs.choose_next(generator)
+        beliefs.returns[place].append(float(truth[place] + generator.normal()))
+    assert np.argmax(beliefs.posterior()[0]) == 9
+
+
+def test_rank_measures_against_known_values() -> None:
+    assert kendall(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])) == pytest.approx(1 / 3)
+    assert kendall(np.array([1.0, 1.0]), np.array([1.0, 2.0])) is None
+    assert regret(np.array([3.0, 2.0, 1.0]), np.array([1.0, 5.0, 4.0]), 1) == 4.0
+    assert regret(np.array([1.0]), np.array([1.0]), 3) is None
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    code = main([str(word) for word in words])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+def test_the_commands_say_what_the_library_does(
+    folder: Path, judge: EnsembleEvaluator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluator, good, bad = (
+        folder / "judge.safetensors",
+        folder / "good.safetensors",
+        folder / "bad.safetensors",
+    )
+    code, out, _ = run(capsys, "score", evaluator, good, bad, "--json")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert lines[0]["value"] == pytest.approx(judge.score(make_policy(1, TARGET)))
+    assert lines[0]["low"] < lines[0]["value"] < lines[0]["high"]
+    code, out, _ = run(capsys, "score", evaluator, good)
+    assert (code, "familiarity" in out, "ms per policy" in out) == (0, True, True)
+    code, out, _ = run(capsys, "compare", evaluator, bad, good, "--budget", 60, "--fail-if-worse")
+    assert (code, "B is better" in out) == (0, True)
+    code, out, err = run(capsys, "compare", evaluator, good, bad, "--budget", 60, "--fail-if-worse")
+    assert (code, "A is better" in out) == (1, True)
+    assert_one_line(err, "is worse than")
+    code, out, _ = run(capsys, "rank", evaluator, bad, good, "--budget", 20, "--json")
+    assert code == 0
+    assert json.loads(out.splitlines()[0])["path"] == str(good)
+    code, out, _ = run(capsys, "zoo", "list", folder / "zoo", "--json")
+    assert len(out.splitlines()) == 150
+
+
+def test_improve_writes_what_is_better_and_fails_where_nothing_is(
+    folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    evaluator, out = folder / "judge.safetensors", tmp_path / "better.safetensors"
+    options = ("--verify", 2, "--lr", 0.01, "--steps", 100)
+    code, text, _ = run(
+        capsys, "improve", evaluator, folder / "bad.safetensors", "--out", out, *options
+    )
+    assert (code, out.exists(), "measured return" in text) == (0, True, True)
+    other = tmp_path / "best.safetensors"
+    code, _, err = run(
+        *(capsys, "improve", evaluator, folder / "good.safetensors", "--out", other),
+        *("--radius", 0, "--steps", 3),
+    )
+    assert (code, other.exists()) == (1, False)
+    assert_one_line(err, "did not get better")
+
+
+BAD: dict[str, Callable[[Path], list[object]]] = {
+    "there is no file nowhere": lambda f: ["score", f / "judge.safetensors", "nowhere"],
+    "nowhere.json": lambda f: ["score", "nowhere.safetensors", f / "good.safetensors"],
+    "safetensors": lambda f: ["fit", f / "zoo", "--out", "judge.pt"],
+    "--updates must be at least 1": lambda f: [
+        "fit",
+        f / "zoo",
+        "--out",
+        "j.safetensors",
+        "--updates",
+        0,
+    ],
+    "--budget": lambda f: ["compare", f / "judge.safetensors", f, f, "--budget", -1],
+    "--error-rate": lambda f: [
+        *("compare", f / "judge.safetensors", f / "good.safetensors", f / "bad.safetensors"),
+        *("--error-rate", 2),
+    ],
+    "exists already": lambda f: [
+        *("improve", f / "judge.safetensors", f / "good.safetensors"),
+        *("--out", f / "good.safetensors"),
+    ],
+    "--noise is needed": lambda f: ["zoo", "grow", f / "zoo", "--from", f / "good.safetensors"],
+    "--task": lambda f: ["zoo", "add", "new", f / "good.safetensors"],
+    "no zoo.json|there is no file": lambda f: ["zoo", "list", "nowhere"],
+    "add|list|grow": lambda f: ["zoo"],
+    "did you mean": lambda f: ["score", f / "judge.safetensors", "x", "--jsn"],
+}
+
+
+@pytest.mark.parametrize("words", BAD)
+def test_mistakes_are_one_line(
+    words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, *BAD[words](folder))
+    assert (code, out) == (2, "")
+    assert_one_line(err)
+    assert any(word in err for word in (words, *words.split("|"))), err
+    assert not Path("new").exists()
+
+
+def test_a_run_stands_where_an_evaluator_does(
+    finished_run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = run(capsys, "score", finished_run, finished_run)
+    assert (code, "training return" in out) == (0, True)
+    code, out, _ = run(capsys, "compare", finished_run, finished_run, finished_run, "--budget", 4)
+    assert (code, "undecided" in out) == (0, True)
+    code, out, _ = run(capsys, "rank", finished_run, finished_run, finished_run, "--budget", 3)
+    assert code == 0
+    code, _, _ = run(
+        capsys, "improve", finished_run, finished_run, "--out", "b.safetensors", "--steps", 3
+    )
+    assert code == 0
+
+
+def test_one_lineage_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trained = train_tiny(tmp_path / "run", steps=120, evaluate_every=120).path
+    code, out, _ = run(
+        *(capsys, "fit", trained, "--out", "one.safetensors", "--updates", 4),
+        *("--checks", 2, "--members", 2, "--probing-states", 3),
+    )
+    assert (code, "one lineage only" in out) == (0, True)
+
+
+def test_too_little_to_learn_from_is_said(tmp_path: Path) -> None:
+    list(litmus.zoo_add(tmp_path / "zoo", [make_policy(0)], task=TASK, episodes=1, workers=0))
+    with pytest.raises(litmus.BadInput, match="too few"):
+        litmus.fit(tmp_path / "zoo", quiet=True)
