@@ -135,8 +135,12 @@ def spread_evenly(policies: Sequence[MeasuredPolicy], count: int) -> list[Measur
 JUDGE = JudgeGrid(
     title="Policies of other runs, judged",
     tasks=TASKS,
-    variants=(Variant("pssvf", "pssvf"), Variant("ars", "ars")),
+    variants=(
+        Variant("pssvf", "pssvf", "adaptive"),
+        Variant("ars", "ars"),
+        Variant("ars-linear", "ars", options={"hidden": ()}),
+    ),
     seeds=SEEDS,
-    steps=lambda task: 100_000 if task.startswith("CartPole") else 1_000_000,
-    options={"evaluate_episodes": 5},
+    steps=lambda task: 60_000 if task.startswith("CartPole") else 400_000,
+    options={"evaluate_every": 50_000, "evaluate_episodes": 5},
 )
