@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from litmus.errors import BadInput, option
 from litmus.fields import MOST_UNITS, between
 from litmus.policies.rows import Activation
-from litmus.registry import Entry, Registry
+from litmus.registry import Entry, NoOptions, Registry
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,6 @@ class FingerprintOptions(FlatOptions):
             )
 
 
-@dataclass(frozen=True)
-class EnsembleOptions(FingerprintOptions):
-    probing_states: int = between(1, MOST_UNITS, 32)
-    """Number K of learned states that each member asks every policy in."""
-    members: int = between(1, 64, 4)
-    """Evaluators that judge together."""
-
-
 EVALUATORS = Registry(
     "evaluator",
     {
@@ -60,10 +52,10 @@ EVALUATORS = Registry(
             "asks what a policy does in learned probing states",
             FingerprintOptions,
         ),
-        "ensemble": Entry(
-            "litmus.evaluators.ensemble:EnsembleEvaluator",
-            "several fingerprint evaluators; what `litmus fit` makes",
-            EnsembleOptions,
+        "kernel": Entry(
+            "litmus.evaluators.kernel:KernelEvaluator",
+            "compares fingerprints with those of measured policies; what `litmus fit` makes",
+            NoOptions,
         ),
         "flat": Entry(
             "litmus.evaluators.flat:FlatEvaluator",

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from litmus.errors import BadInput
-from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.evaluators.kernel import KernelEvaluator
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.image_results import add_result
 from litmus.experiments.jobs import Job, TrainJob
@@ -72,7 +72,7 @@ def write_up(
     return [*written, folder / "table.json", *([results] if results is not None else [])]
 
 
-def describe_task(judge: EnsembleEvaluator, runs: Sequence[Path]) -> dict[str, Any]:
+def describe_task(judge: KernelEvaluator, runs: Sequence[Path]) -> dict[str, Any]:
     policies = thin([read_run(path) for path in runs], 10**6)
     return {
         "runs": [path.name for path in runs],
@@ -84,7 +84,7 @@ def describe_task(judge: EnsembleEvaluator, runs: Sequence[Path]) -> dict[str, A
 
 
 def improve_mediocre(
-    judge: EnsembleEvaluator, policies: Sequence[MeasuredPolicy]
+    judge: KernelEvaluator, policies: Sequence[MeasuredPolicy]
 ) -> list[dict[str, Any]]:
     most = max(one.mean_return for one in policies)
     low, high = (share * most for share in MEDIOCRE)
@@ -104,7 +104,7 @@ def improve_mediocre(
     return found
 
 
-def search_best(judge: EnsembleEvaluator, policies: Sequence[MeasuredPolicy]) -> dict[str, Any]:
+def search_best(judge: KernelEvaluator, policies: Sequence[MeasuredPolicy]) -> dict[str, Any]:
     built = [build(one) for one in spread_evenly(policies, RANKED)]
     with EpisodeRunner(TaskChoice.from_json(judge.card["task"]), seed=1) as runner:
         truth = [

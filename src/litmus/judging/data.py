@@ -26,8 +26,10 @@ SHARE_OF_MEMORY = 0.5
 @dataclass(frozen=True)
 class FitData:
     task: TaskChoice
+    measured: Sequence[MeasuredPolicy]
     policies: Sequence[RawPolicy]
     returns: NDArray[np.float64]  # [N], mean over each policy's episodes
+    episodes: NDArray[np.int64]  # [N]
     lineages: NDArray[np.str_]  # [N]
     architectures: NDArray[np.str_]  # [N]
     algorithms: NDArray[np.str_]  # [N]
@@ -50,9 +52,9 @@ class FitData:
 
 
 def read_fit_data(
-    paths: Sequence[Path | str], per_lineage: int, device: torch.device | None = None
+    paths: Sequence[Path | str], most: int, device: torch.device | None = None
 ) -> FitData:
-    """All policies of these zoos and runs, at most so many of each lineage."""
+    """The policies of these zoos and runs; at most so many, shared evenly by the lineages."""
     sources = [read_measured(path) for path in paths]
     task = sources[0].task
     for path, source in zip(paths, sources, strict=True):
@@ -61,7 +63,8 @@ def read_fit_data(
                 f"{path} was measured in {source.task.task} and {paths[0]} in {task.task}: an "
                 "evaluator is for one task, with the same options"
             )
-    chosen = thin(sources, per_lineage)
+    lineages = {one.lineage for source in sources for one in source.policies}
+    chosen = thin(sources, max(1, most // max(1, len(lineages))))
     _check_alike(chosen)
     _check_memory(chosen)
     policies = []
@@ -70,8 +73,10 @@ def read_fit_data(
         policies.append(raw if device is None else raw.to(device))
     return FitData(
         task,
+        chosen,
         policies,
         np.array([one.mean_return for one in chosen]),
+        np.array([len(one.returns) for one in chosen]),
         np.array([one.lineage for one in chosen]),
         np.array([name_architecture(one.architecture) for one in chosen]),
         np.array([one.algorithm for one in chosen]),
@@ -133,6 +138,6 @@ def _check_memory(policies: Sequence[MeasuredPolicy]) -> None:
     needed = 4.0 * sum(one.architecture.num_params for one in policies)
     if needed > SHARE_OF_MEMORY * find_memory():
         raise BadInput(
-            f"{len(policies):,} policies take {needed / 2**30:.1f} GB: take fewer of each lineage "
-            f"with {option('policies')}"
+            f"{len(policies):,} policies take {needed / 2**30:.1f} GB: take fewer with "
+            f"{option('policies')}"
         )

@@ -1,18 +1,18 @@
 """`litmus.fit`: an evaluator for policies of any lineage, from zoos and runs.
 
-1. Lineages are divided into parts; for each part an ensemble learns from all others, and is asked
-   about the lineages left out and about some policies of those that it learns from.
-2. The left-out lineages say after how many updates to stop, and how wide intervals must be
+1. Every policy is asked in states that some of them visit.
+2. Lineages are divided into parts; for each part evaluators learn from all others, one for each
+   length and noise of the kernel, and are asked about the lineages left out and about some policies
+   of those that they learn from.
+3. The left-out lineages say which length and noise to take, and how wide intervals must be
    (`evaluators/calibration.py`).
-3. An ensemble learns from everything, for so many updates. Its card tells what the others got
-   right.
+4. An evaluator learns from everything. Its card tells what the others got right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +22,29 @@ from numpy.typing import NDArray
 from litmus.config import build_settings
 from litmus.errors import BadInput, option
 from litmus.evaluators.calibration import Calibration, LeftOut, calibrate
-from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.evaluators.kernel import KernelEvaluator
 from litmus.files import refuse_other_than_file
 from litmus.judging.card import ALGORITHMS, ARCHITECTURES, KNOWN, LINEAGES, Answers, describe
 from litmus.judging.data import FitData, read_fit_data
-from litmus.judging.ensembles import Judged, Places, judge_places, train_ensemble
+from litmus.judging.kernels import (
+    CANDIDATES,
+    Asked,
+    Candidate,
+    Judged,
+    Places,
+    Solver,
+    ask_everyone,
+)
 from litmus.judging.progress import FitProgress, Tell
-from litmus.judging.settings import FitSettings
+from litmus.judging.settings import FEWEST_POLICIES, FitSettings
+from litmus.judging.visits import find_states
 from litmus.runs.directory import as_bad_input
 from litmus.runs.provenance import describe_process
 from litmus.seeding import Stream, make_generator
-from litmus.training.setup import choose_device, torch_threads
+from litmus.training.setup import choose_device
 
 HELD_OUT_SHARE = 0.1
 """Of the policies of known lineages, in each part."""
-FEWEST_POLICIES = 20
 FEWEST_IN_GROUP = 8
 """Fewer say nothing about an architecture or an algorithm."""
 MOST_GROUPS = 3
@@ -46,19 +54,18 @@ BLOCKS = 5
 
 @dataclass
 class Part:
-    """What an ensemble said of policies that it did not learn from, at each check."""
+    """What each candidate said of policies that it did not learn from."""
 
     lineages: tuple[str, ...]
     left_out: Places
     known: Places
     return_mean: float
     return_std: float
-    updates: list[int]
     about_left_out: list[Judged]
     about_known: list[Judged]
 
-    def errors(self, data: FitData, check: int) -> NDArray[np.float64]:  # [left out]
-        said = self.return_mean + self.return_std * self.about_left_out[check].means
+    def errors(self, data: FitData, number: int) -> NDArray[np.float64]:  # [left out]
+        said = self.return_mean + self.return_std * self.about_left_out[number].means
         return np.asarray(said - data.returns[self.left_out])
 
 
@@ -69,7 +76,7 @@ def fit(
     device: str = "auto",
     quiet: bool = False,
     **options: Any,
-) -> EnsembleEvaluator:
+) -> KernelEvaluator:
     """Fit an evaluator to every policy in zoos and runs, and say how far it can be trusted.
 
     `options` are those of `litmus fit`, with underscores. With `out`, a file that ends in
@@ -91,14 +98,13 @@ def fit(
         raise BadInput("all policies earned the same: there is nothing to tell apart")
     progress = FitProgress(quiet)
     try:
-        with torch_threads(place, 1):  # policies are asked by kernels with threads of their own
-            ensemble = _fit(data, settings, progress)
+        evaluator = _fit(data, settings, progress)
     finally:
         progress.close()
     if target is not None:
         with as_bad_input(target):
-            ensemble.save(target)
-    return ensemble
+            evaluator.save(target)
+    return evaluator
 
 
 def check_out(out: Path | str) -> Path:
@@ -112,42 +118,35 @@ def check_out(out: Path | str) -> Path:
     return path
 
 
-def _fit(data: FitData, settings: FitSettings, tell: Tell) -> EnsembleEvaluator:
+def _fit(data: FitData, settings: FitSettings, tell: Tell) -> KernelEvaluator:
     folds = divide(data, settings)
     others = list(_list_other_groups(data))
-    total = settings.updates * (len(folds) + len(others) + 1)
-    done = 0
-
-    def follow(text: str, update: int) -> None:
-        tell(text, done + update, total)
-
+    total = len(folds) + len(others) + 3
+    tell("visiting states", 0, total)
+    probing = find_states(data, settings)
+    tell("asking every policy", 1, total)
+    asked = ask_everyone(data, probing)
     parts = []
     for number, lineages in enumerate(folds):
-        text = f"leaving out part {number + 1} of {len(folds)}"
-        parts.append(ask_about(data, number, lineages, settings, partial(follow, text)))
-        done += settings.updates
-    check = choose_check(data, parts)
-    updates = parts[0].updates[check]
-    calibration = calibrate(list_left_out(data, parts, check))
+        tell(f"leaving out part {number + 1} of {len(folds)}", 2 + number, total)
+        parts.append(ask_about(asked, number, lineages, settings))
+    chosen = choose_candidate(data, parts)
+    candidate = CANDIDATES[chosen]
+    calibration = calibrate(list_left_out(data, parts, chosen))
     answers = {
         LINEAGES: answer_left_out(data, parts),
-        KNOWN: answer_known(data, parts, check, calibration),
+        KNOWN: answer_known(data, parts, chosen, calibration),
     }
-    for kind, name, places in others:
-        rest = np.setdiff1d(np.arange(len(data.returns)), places)
-        tell_update = partial(follow, f"leaving out {name}")
-        ensemble = train_ensemble(data, rest, settings, None, tell_update, updates)
-        said = judge_places(data, places, ensemble)
-        mean, std = float(ensemble.return_mean), float(ensemble.return_std)
-        found = _answer(name, data, places, said, mean, std, calibration)
+    for number, (kind, name, places) in enumerate(others):
+        tell(f"leaving out {name}", 2 + len(folds) + number, total)
+        solver = Solver(asked, np.setdiff1d(np.arange(len(data.returns)), places))
+        said = solver.judge([solver.solve(candidate)], places)[0]
+        found = _answer(name, data, places, said, solver.mean, solver.std, calibration)
         answers.setdefault(kind, []).append(found)
-        done += settings.updates
-    everything = np.arange(len(data.returns))
-    final = train_ensemble(
-        data, everything, settings, None, partial(follow, "learning from all"), updates
-    )
-    final.remember(final.references, calibration)
-    final.card = write_card(data, settings, updates, calibration, answers)
+    tell("learning from all", total - 1, total)
+    final = Solver(asked, np.arange(len(data.returns))).solve(candidate)
+    final.calibrate(calibration)
+    final.card = write_card(data, settings, candidate, calibration, answers)
     return final.cpu()
 
 
@@ -169,38 +168,24 @@ def find_places(data: FitData, lineages: Sequence[str]) -> Places:
     return np.flatnonzero(np.isin(blocks, [int(name.split()[1]) for name in lineages]))
 
 
-def ask_about(
-    data: FitData,
-    number: int,
-    lineages: tuple[str, ...],
-    settings: FitSettings,
-    tell: Callable[[int], None],
-) -> Part:
+def ask_about(asked: Asked, number: int, lineages: tuple[str, ...], settings: FitSettings) -> Part:
+    data = asked.data
     left_out = find_places(data, lineages)
     rest = np.setdiff1d(np.arange(len(data.returns)), left_out)
     generator = make_generator(settings.seed, Stream.FIT, 2 + number)
     known = np.sort(generator.permutation(rest)[: max(1, int(HELD_OUT_SHARE * len(rest)))])
-    part = Part(lineages, left_out, known, 0.0, 1.0, [], [], [])
-
-    def check(update: int, ensemble: EnsembleEvaluator) -> None:
-        part.return_mean, part.return_std = (
-            float(ensemble.return_mean),
-            float(ensemble.return_std),
-        )
-        part.updates.append(update)
-        part.about_left_out.append(judge_places(data, left_out, ensemble))
-        part.about_known.append(judge_places(data, known, ensemble))
-
-    train_ensemble(data, np.setdiff1d(rest, known), settings, check, tell)
-    return part
+    solver = Solver(asked, np.setdiff1d(rest, known))
+    solved = [solver.solve(candidate) for candidate in CANDIDATES]
+    said = (solver.judge(solved, places) for places in (left_out, known))
+    return Part(lineages, left_out, known, solver.mean, solver.std, *said)
 
 
-def choose_check(data: FitData, parts: Sequence[Part]) -> int:
-    """Where the error on left-out lineages, each counting alike, was smallest."""
+def choose_candidate(data: FitData, parts: Sequence[Part]) -> int:
+    """Whose error on left-out lineages, each counting alike, is smallest."""
     errors = []
-    for check in range(len(parts[0].updates)):
+    for number in range(len(CANDIDATES)):
         of_lineages = [
-            float(np.mean(part.errors(data, check)[inside] ** 2))
+            float(np.mean(part.errors(data, number)[inside] ** 2))
             for part in parts
             for _, inside in _by_lineage(data, part)
         ]
@@ -208,10 +193,10 @@ def choose_check(data: FitData, parts: Sequence[Part]) -> int:
     return int(np.argmin(errors))
 
 
-def list_left_out(data: FitData, parts: Sequence[Part], check: int) -> list[LeftOut]:
+def list_left_out(data: FitData, parts: Sequence[Part], number: int) -> list[LeftOut]:
     found = []
     for part in parts:
-        said, errors = part.about_left_out[check], part.errors(data, check) / part.return_std
+        said, errors = part.about_left_out[number], part.errors(data, number) / part.return_std
         found += [
             LeftOut(errors[inside], said.spreads[inside], said.distances[inside])
             for _, inside in _by_lineage(data, part)
@@ -220,17 +205,17 @@ def list_left_out(data: FitData, parts: Sequence[Part], check: int) -> list[Left
 
 
 def answer_left_out(data: FitData, parts: Sequence[Part]) -> list[Answers]:
-    """Of each lineage, with updates and intervals chosen by the other parts alone."""
+    """Of each lineage, with a kernel and intervals chosen by the other parts alone."""
     answers = []
     for part in parts:
         rest = [other for other in parts if other is not part]
-        check = choose_check(data, rest)
-        calibration = calibrate(list_left_out(data, rest, check))
+        number = choose_candidate(data, rest)
+        calibration = calibrate(list_left_out(data, rest, number))
         whole = _answer(
             "",
             data,
             part.left_out,
-            part.about_left_out[check],
+            part.about_left_out[number],
             part.return_mean,
             part.return_std,
             calibration,
@@ -243,20 +228,20 @@ def answer_left_out(data: FitData, parts: Sequence[Part]) -> list[Answers]:
 
 
 def answer_known(
-    data: FitData, parts: Sequence[Part], check: int, calibration: Calibration
+    data: FitData, parts: Sequence[Part], number: int, calibration: Calibration
 ) -> list[Answers]:
     """Of policies held out of the lineages that each part learned from."""
     return [
         _answer(
-            f"part {number + 1}",
+            f"part {place + 1}",
             data,
             part.known,
-            part.about_known[check],
+            part.about_known[number],
             part.return_mean,
             part.return_std,
             calibration,
         )
-        for number, part in enumerate(parts)
+        for place, part in enumerate(parts)
     ]
 
 
@@ -304,7 +289,7 @@ def _list_other_groups(data: FitData) -> Iterator[tuple[str, str, Places]]:
 def write_card(
     data: FitData,
     settings: FitSettings,
-    updates: int,
+    candidate: Candidate,
     calibration: Calibration,
     answers: dict[str, list[Answers]],
 ) -> dict[str, Any]:
@@ -327,7 +312,7 @@ def write_card(
         },
         "episode_spread": data.episode_spread,
         "intervals_hold_for_other_lineages": len(data.lineage_names) > 1,
-        "settings": {**asdict(settings), "hidden": list(settings.hidden), "stopped_at": updates},
+        "settings": {**asdict(settings), "kernel": asdict(candidate)},
         "calibration": {
             "floor": calibration.floor,
             "slope": calibration.slope,

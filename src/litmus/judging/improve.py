@@ -21,8 +21,8 @@ from torch.optim import Adam
 from litmus.config import build_settings
 from litmus.errors import BadInput
 from litmus.evaluators.base import Estimate, Evaluator
-from litmus.evaluators.ensemble import EnsembleEvaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.evaluators.kernel import KernelEvaluator
 from litmus.fields import MOST_EPISODES, check_whole
 from litmus.judging.episodes import EpisodeRunner, pick
 from litmus.judging.settings import ImproveSettings
@@ -144,7 +144,7 @@ class Ascent:
     """What is climbed, and how far from the start and from what is known."""
 
     def __init__(self, evaluator: Evaluator, policy: Policy) -> None:
-        if not isinstance(evaluator, EnsembleEvaluator | FingerprintEvaluator):
+        if not isinstance(evaluator, KernelEvaluator | FingerprintEvaluator):
             raise BadInput("only an evaluator that asks policies what they do can be climbed")
         self.evaluator = evaluator
         self.start: Tensor | None = None
@@ -153,7 +153,7 @@ class Ascent:
             value, _, distance = self.look(policy)
             self.start = self._ask(policy)
         self.start_value = float(value)
-        if isinstance(evaluator, EnsembleEvaluator) and evaluator.is_calibrated:
+        if isinstance(evaluator, KernelEvaluator) and evaluator.is_calibrated:
             known = float(torch.quantile(evaluator.distances, FARTHEST))
             self.farthest = max(known, SLACK * float(distance))
 
@@ -164,7 +164,7 @@ class Ascent:
         moved = zero
         if self.start is not None:
             moved = (fingerprint - self.start).square().mean().sqrt()
-        if isinstance(self.evaluator, EnsembleEvaluator) and self.evaluator.is_calibrated:
+        if isinstance(self.evaluator, KernelEvaluator) and self.evaluator.is_calibrated:
             mean, width, distance = self.evaluator.judge(fingerprint)
             return (mean - width)[0], moved, distance[0]
         value: Tensor = self.evaluator.output(MixedPopulation([policy]))[0]
@@ -172,7 +172,7 @@ class Ascent:
 
     def _ask(self, policy: Policy) -> Tensor:  # [1, F]
         population = MixedPopulation([policy])
-        if isinstance(self.evaluator, EnsembleEvaluator):
+        if isinstance(self.evaluator, KernelEvaluator):
             return self.evaluator.fingerprints(population)
         states = self.evaluator.to_observations(self.evaluator.probing_states.detach())
         units = torch.from_numpy(policy.architecture.head.units)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litmus.evaluators.base import Estimate
-from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.evaluators.kernel import KernelEvaluator
 from litmus.fields import MOST_EPISODES, check_whole
 from litmus.judging.compare import find_spreads
 from litmus.judging.episodes import EpisodeRunner, pick
@@ -161,6 +161,6 @@ def start_beliefs(judge: Judge, estimate: Estimate) -> Beliefs:
     noise = NOISE_GUESS * unit
     if estimate.low is not None:
         spreads = np.maximum(np.array(find_spreads(estimate)), 1e-9 + 1e-6 * unit)
-    if isinstance(judge.evaluator, EnsembleEvaluator):
+    if isinstance(judge.evaluator, KernelEvaluator):
         noise = judge.evaluator.card.get("episode_spread") or noise
     return Beliefs(means, spreads, float(noise))

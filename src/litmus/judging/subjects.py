@@ -9,7 +9,7 @@ from typing import Literal
 
 from litmus.errors import BadInput, option
 from litmus.evaluators.base import Evaluator, load_evaluator
-from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.evaluators.kernel import KernelEvaluator
 from litmus.policies.foreign import Reading, read_policy
 from litmus.policies.foreign_layers import Spaces
 from litmus.policies.judgeable import Judgeable
@@ -54,7 +54,7 @@ def find_judge(given: GivenEvaluator, task: TaskChoice | None = None) -> Judge:
         return Judge(given.evaluator, task or TaskChoice.of(given.config), "training_return")
     if not isinstance(given, Evaluator):
         raise BadInput(f"what judges is an evaluator or a run, not a {type(given).__name__}")
-    if isinstance(given, EnsembleEvaluator) and given.card:
+    if isinstance(given, KernelEvaluator) and given.card:
         try:
             return Judge(given, task or TaskChoice.from_json(given.card.get("task")), "return")
         except (TypeError, ValueError) as error:
