@@ -16,7 +16,7 @@ from litmus.algorithms.acceleration import make_fast_pssvf
 from litmus.algorithms.base import Resources
 from litmus.config import PssvfConfig, TrainConfig
 from litmus.evaluators.calibration import Calibration
-from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.evaluators.kernel import KernelEvaluator
 from litmus.judging.settings import FitSettings
 from litmus.native.updates import CompiledUpdates
 from litmus.policies.actions import ActionHead
@@ -215,21 +215,22 @@ def time_training(algorithm: str, played: Played, steps: int, **options: Any) ->
     )
 
 
-def make_scoring(count: int) -> tuple[EnsembleEvaluator, list[Policy]]:
-    """An ensemble of the default sizes, and so many policies to ask it about."""
+def make_scoring(count: int) -> tuple[KernelEvaluator, list[Policy]]:
+    """An evaluator of the default sizes, and so many policies to ask it about."""
     played = Played("Swimmer-v5")
     architecture = played.make_architecture(make_task(played.task))
     settings = FitSettings()
     units = architecture.head.units.tolist()
-    judge = EnsembleEvaluator(
-        architecture.state_shape, settings.members, settings.probing_states, settings.hidden, units
-    )
+    judge = KernelEvaluator(architecture.state_shape, settings.probing_states, units)
     flat = played.make_flat_params(architecture)
     normalizer = Normalizer.identity(architecture.state_shape)
     policies = [
         Policy(architecture, torch.from_numpy(perturb(flat, 0.05, 0, index)), normalizer)
         for index in range(count)
     ]
-    prints = judge.fingerprints(GroupedPopulation(policies[:: max(1, count // 1000)])).detach()
-    judge.remember(prints, Calibration(0.1, 1.0, 1.6, np.linspace(0, 1, 512)))
+    judge.probing_states.normal_(generator=torch.Generator().manual_seed(0))
+    prints = judge.fingerprints(GroupedPopulation(policies))
+    known = prints.repeat(settings.policies // count, 1)
+    judge.learn(known, known[:, 0], known[:, 1] / len(known), (0.3, 0.1))
+    judge.calibrate(Calibration(0.1, 1.0, 1.6, np.linspace(0, 1, 512)))
     return judge, policies

@@ -123,7 +123,7 @@ def measure_updates(distribution: Literal["auto", "gaussian"] = "auto") -> Itera
 
 
 def measure_scoring() -> Row:
-    """1,000 policies of 256×256 with an ensemble as `litmus fit` makes them, once loaded."""
+    """1,000 policies of 256×256 with an evaluator as `litmus fit` makes it, once loaded."""
     judge, policies = make_scoring(SCORED)
     architecture = policies[0].architecture
     states = len(judge.probing_states)

@@ -42,7 +42,7 @@ def test_states_are_chosen_by_other_episodes_than_are_reported(trained: Path) ->
 def test_a_fresh_policy_climbs_both_judges(
     name: str, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny = {"updates": 4, "policies": 30, "members": 2, "probing_states": 3, "checks": 2}
+    tiny = {"policies": 30, "probing_states": 6, "visits": 2}
     monkeypatch.setattr(zero_shot, "FIT", tiny)
     run = litmus.Run(trained)
     for judge in (zero_shot.OWN, zero_shot.REFITTED):

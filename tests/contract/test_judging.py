@@ -17,7 +17,7 @@ from toys import TARGET, TargetTask
 
 import litmus
 from litmus.cli import main
-from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.evaluators.kernel import KernelEvaluator
 from litmus.judging.card import ARCHITECTURES, KNOWN, LINEAGES, kendall, regret
 from litmus.judging.rank import Beliefs
 from litmus.policies.actions import ActionHead
@@ -26,14 +26,7 @@ from litmus.policies.normalizer import Normalizer
 
 TASK = "toys:TargetTask"
 HEAD = ActionHead.for_task("auto", TargetTask.actions)
-QUICK = {
-    "updates": 250,
-    "checks": 5,
-    "members": 3,
-    "probing_states": 4,
-    "hidden": (32,),
-    "folds": 3,
-}
+QUICK = {"probing_states": 12, "folds": 3}
 
 
 def make_policy(seed: int, action: float | None = None) -> litmus.Policy:
@@ -65,14 +58,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def judge(folder: Path) -> EnsembleEvaluator:
+def judge(folder: Path) -> KernelEvaluator:
     found = litmus.load_evaluator(folder / "judge.safetensors")
-    assert isinstance(found, EnsembleEvaluator)
+    assert isinstance(found, KernelEvaluator)
     return found
 
 
 def test_the_evaluator_knows_policies_and_lineages_that_it_has_not_seen(
-    judge: EnsembleEvaluator,
+    judge: KernelEvaluator,
 ) -> None:
     held_out = judge.card["held_out"]
     for kind in (KNOWN, LINEAGES):
@@ -84,7 +77,7 @@ def test_the_evaluator_knows_policies_and_lineages_that_it_has_not_seen(
     assert judge.card["task"]["task"] == TASK
 
 
-def test_intervals_hold_the_returns_of_fresh_policies(judge: EnsembleEvaluator) -> None:
+def test_intervals_hold_the_returns_of_fresh_policies(judge: KernelEvaluator) -> None:
     policies = [make_policy(seed) for seed in range(100, 140)]
     measured = [litmus.evaluate(one, task=TASK, episodes=1, workers=0).mean for one in policies]
     estimate = judge.predict(policies)
@@ -93,14 +86,14 @@ def test_intervals_hold_the_returns_of_fresh_policies(judge: EnsembleEvaluator) 
 
 
 def test_the_same_seed_fits_the_same_evaluator(folder: Path) -> None:
-    options = {**QUICK, "updates": 10, "checks": 2, "quiet": True, "device": "cpu"}
+    options = {**QUICK, "quiet": True, "device": "cpu"}
     policy = make_policy(50)
     one, other = (litmus.fit(folder / "zoo", **options).predict([policy]) for _ in range(2))
     assert torch.equal(one.mean, other.mean)
     assert torch.equal(one.low, other.low)
 
 
-def test_a_better_policy_is_found_and_the_original_is_untouched(judge: EnsembleEvaluator) -> None:
+def test_a_better_policy_is_found_and_the_original_is_untouched(judge: KernelEvaluator) -> None:
     policy = make_policy(1, 0.1)
     before = policy.flat_params.clone()
     done = litmus.improve(judge, policy, steps=200, lr=0.01, verify=4)
@@ -111,7 +104,7 @@ def test_a_better_policy_is_found_and_the_original_is_untouched(judge: EnsembleE
     assert done.predicted_gain > 0
 
 
-def test_the_climb_ends_where_it_may_not_go_further(judge: EnsembleEvaluator) -> None:
+def test_the_climb_ends_where_it_may_not_go_further(judge: KernelEvaluator) -> None:
     policy = make_policy(1, -0.3)
     done = litmus.improve(judge, policy, steps=200, lr=0.01, radius=0.05)
     assert "as far as allowed" in done.why_ended
@@ -119,7 +112,7 @@ def test_the_climb_ends_where_it_may_not_go_further(judge: EnsembleEvaluator) ->
     assert (done.policy(states) - policy(states)).abs().max() < 0.2
 
 
-def test_policies_are_told_apart_by_few_pairs(judge: EnsembleEvaluator) -> None:
+def test_policies_are_told_apart_by_few_pairs(judge: KernelEvaluator) -> None:
     good, bad = make_policy(1, TARGET), make_policy(1, -0.5)
     found = litmus.compare(judge, bad, good, budget=60)
     assert found.verdict == "second"
@@ -129,7 +122,7 @@ def test_policies_are_told_apart_by_few_pairs(judge: EnsembleEvaluator) -> None:
     assert litmus.compare(judge, function, bad, budget=60).verdict == "first"
 
 
-def test_the_best_of_many_is_found_in_few_episodes(judge: EnsembleEvaluator) -> None:
+def test_the_best_of_many_is_found_in_few_episodes(judge: KernelEvaluator) -> None:
     actions = np.linspace(-0.9, 0.9, 20)
     policies = [make_policy(1, float(action)) for action in actions]
     found = litmus.rank(judge, policies, budget=40)
@@ -163,7 +156,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, s
 
 
 def test_the_commands_say_what_the_library_does(
-    folder: Path, judge: EnsembleEvaluator, capsys: pytest.CaptureFixture[str]
+    folder: Path, judge: KernelEvaluator, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evaluator, good, bad = (
         folder / "judge.safetensors",
@@ -211,12 +204,12 @@ BAD: dict[str, Callable[[Path], list[object]]] = {
     "there is no file nowhere": lambda f: ["score", f / "judge.safetensors", "nowhere"],
     "nowhere.json": lambda f: ["score", "nowhere.safetensors", f / "good.safetensors"],
     "safetensors": lambda f: ["fit", f / "zoo", "--out", "judge.pt"],
-    "--updates must be at least 1": lambda f: [
+    "--visits must be at least 1": lambda f: [
         "fit",
         f / "zoo",
         "--out",
         "j.safetensors",
-        "--updates",
+        "--visits",
         0,
     ],
     "--budget": lambda f: ["compare", f / "judge.safetensors", f, f, "--budget", -1],
@@ -264,10 +257,7 @@ def test_a_run_stands_where_an_evaluator_does(
 
 def test_one_lineage_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trained = train_tiny(tmp_path / "run", steps=120, evaluate_every=120).path
-    code, out, _ = run(
-        *(capsys, "fit", trained, "--out", "one.safetensors", "--updates", 4),
-        *("--checks", 2, "--members", 2, "--probing-states", 3),
-    )
+    code, out, _ = run(capsys, "fit", trained, "--out", "one.safetensors", "--visits", 2)
     assert (code, "one lineage only" in out) == (0, True)
 
 

@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 from fuzz.cases import HARMLESS, NAMED, WRONG, Outcome
 from litmus.errors import BadInput
 from litmus.evaluators.base import load_evaluator
-from litmus.evaluators.ensemble import EnsembleEvaluator
+from litmus.evaluators.kernel import KernelEvaluator
 from litmus.policies.foreign import Reading, read_policy, read_statistics
 from litmus.policies.foreign_layers import Spaces, choose_architecture
 from litmus.policies.normalizer import Normalizer
@@ -71,9 +71,7 @@ def make_files(folder: Path) -> None:
     architecture = choose_architecture(SPACES, (4,), "tanh", "clip")
     policy = Policy(architecture, torch.zeros(architecture.num_params), Normalizer.identity((3,)))
     policy.save(folder / "own.safetensors")
-    made = EnsembleEvaluator(
-        (3,), 2, 2, (4,), [[0.0, 0.0], [1.0, 1.0]], card={"task": {"task": "x"}}
-    )
+    made = KernelEvaluator((3,), 2, [[0.0, 0.0], [1.0, 1.0]], 3, card={"task": {"task": "x"}})
     made.save(folder / "judge.safetensors")
     zoo = Zoo.open(folder / "zoo", TaskChoice("CartPole-v1"))
     zoo.add(policy, (1.0,), (1.0,), 0, "a", "b", "c", {})

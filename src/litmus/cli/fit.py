@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> None:
     card = evaluator.card
     print(
         f"learned from {card['policies']:,} policies of {len(card['lineages'])} lineages, "
-        f"{card['settings']['stopped_at']:,} updates"
+        f"asked in {len(evaluator.probing_states)} states"
     )
     print("\n".join(show_card(card)))
     if not card["intervals_hold_for_other_lineages"]:

@@ -1,12 +1,12 @@
-"""How sure an ensemble is: familiarity, and intervals that hold for lineages never seen.
+"""How sure an evaluator is: familiarity, and intervals that hold for lineages never seen.
 
-Both are learned from policies of lineages that were left out, each judged by an ensemble that had
+Both are learned from policies of lineages that were left out, each judged by an evaluator that had
 not seen its lineage:
 
     distance d      of a fingerprint from the nearest one learned from, as the root of the mean
                     squared difference of probing actions (for bounded ones, in half ranges)
     familiarity   = share of the left-out policies that were at least as far away
-    interval      = V ± quantile · √(floor² + spread² + (slope · d)²),   spread: of the members
+    interval      = V ± quantile · √(floor² + spread² + (slope · d)²),   spread: of nearby returns
 
 `floor` and `slope` make the errors as normal as they can be made; the quantile is the one that,
 found without a lineage, covers 90% of that lineage's errors, on average over lineages.
@@ -34,7 +34,7 @@ LEAST_SLOPE = 0.5
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Policies of one lineage, judged by an ensemble that never saw it; in standard deviations of
+    """Policies of one lineage, judged by an evaluator that never saw it; in standard deviations of
     the returns."""
 
     errors: Floats  # [B], predicted - measured

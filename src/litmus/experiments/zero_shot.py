@@ -1,6 +1,6 @@
 """Z1: a fresh policy of an architecture that V never saw climbs the frozen V of a run.
 
-Once with the run's own V, and once with an ensemble that is fitted to the run's whole history. The
+Once with the run's own V, and once with an evaluator fitted to the run's whole history. The
 policy that is reported is chosen by V alone; its true return is measured along the way, and tells V
 nothing.
 """
@@ -34,8 +34,9 @@ STEPS, LR = 2000, 1e-3
 LOOKS = 20
 """How often the true return is measured along the way."""
 EPISODES = 10
-FIT: Values = {"updates": 1200, "policies": 1500, "members": 4}
-OWN, REFITTED = "own-v", "refitted-ensemble"
+FIT: Values = {}
+"""Options of the fit."""
+OWN, REFITTED = "own-v", "refitted"
 
 
 def choose_settings(name: str, choices: Choices, run: Run) -> dict[str, Values]:

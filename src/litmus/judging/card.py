@@ -71,6 +71,8 @@ def describe_one(answers: Answers) -> dict[str, Any]:
     for count in BEST:
         found[f"regret@{count}"] = regret(predicted, measured, count)
         found[f"share_of_best@{count}"] = share_of_best(predicted, measured, count)
+        found[f"earned@{count}"] = mean_of_chosen(predicted, measured, count)
+        found[f"possible@{count}"] = mean_of_chosen(measured, measured, count)
     return found
 
 
@@ -83,12 +85,18 @@ def kendall(first: Floats, second: Floats) -> float | None:
     return float((one * other).sum() / varying) if varying else None
 
 
-def regret(predicted: Floats, measured: Floats, count: int) -> float | None:
-    """What the best `count` by prediction earn less than the best `count` there are, on average."""
+def mean_of_chosen(predicted: Floats, measured: Floats, count: int) -> float | None:
+    """What the best `count` by prediction earn, on average."""
     if len(measured) < count:
         return None
-    chosen = measured[np.argsort(-predicted, kind="stable")[:count]]
-    return float(np.sort(measured)[-count:].mean() - chosen.mean())
+    return float(measured[np.argsort(-predicted, kind="stable")[:count]].mean())
+
+
+def regret(predicted: Floats, measured: Floats, count: int) -> float | None:
+    """How much more the best `count` there are earn than the best `count` by prediction."""
+    possible = mean_of_chosen(measured, measured, count)
+    earned = mean_of_chosen(predicted, measured, count)
+    return None if possible is None or earned is None else possible - earned
 
 
 def share_of_best(predicted: Floats, measured: Floats, count: int) -> float | None:
