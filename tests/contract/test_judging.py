@@ -19,7 +19,9 @@ import litmus
 from litmus.cli import main
 from litmus.evaluators.kernel import KernelEvaluator
 from litmus.judging.card import ARCHITECTURES, KNOWN, LINEAGES, kendall, regret
+from litmus.judging.data import read_fit_data
 from litmus.judging.rank import Beliefs
+from litmus.judging.remeasure import remeasure
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
@@ -91,6 +93,16 @@ def test_the_same_seed_fits_the_same_evaluator(folder: Path) -> None:
     one, other = (litmus.fit(folder / "zoo", **options).predict([policy]) for _ in range(2))
     assert torch.equal(one.mean, other.mean)
     assert torch.equal(one.low, other.low)
+
+
+def test_policies_measured_again_are_what_the_card_speaks_of(folder: Path) -> None:
+    """The task is without chance: further episodes say the same."""
+    data = read_fit_data([folder / "zoo"], 60)
+    again = remeasure(data, 3, 0, lambda text, done, total: None)
+    assert np.allclose(again.returns, data.returns)
+    assert set(again.episodes.tolist()) == {4}
+    judge = litmus.fit(folder / "zoo", quiet=True, device="cpu", remeasure=1, policies=30, **QUICK)
+    assert judge.card["held_out"][LINEAGES]["policies"] == 30
 
 
 def test_a_better_policy_is_found_and_the_original_is_untouched(judge: KernelEvaluator) -> None:

@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from litmus.errors import BadInput
 from litmus.evaluators.kernel import KernelEvaluator
-from litmus.experiments.grid import Grid, Variant
+from litmus.experiments.grid import Grid, Variant, name_folder
 from litmus.experiments.image_results import add_result
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.plan import Choices, Plan
+from litmus.experiments.sb3_agents import judge_agents
 from litmus.files import write_json
 from litmus.judging.data import thin
 from litmus.judging.episodes import EpisodeRunner
 from litmus.judging.fit import fit
 from litmus.judging.improve import improve
 from litmus.judging.rank import rank
-from litmus.policies.policy import Policy
+from litmus.judging.visits import build_policy
 from litmus.reports.progress import ReportProgress
 from litmus.runs.measured import MeasuredPolicy, TaskChoice, read_run
 from litmus.runs.provenance import describe_process
@@ -39,6 +39,8 @@ MEDIOCRE = (0.28, 0.56)
 """Of the best return there is: for Swimmer, 100 to 200."""
 IMPROVED, VERIFYING = 10, 10
 RANKED, EPISODES, BUDGET = 50, 10, 100
+REMEASURED = 4
+"""More episodes of each policy that the evaluators are judged by."""
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,10 @@ def write_up(
     written = []
     for place, (task, runs) in enumerate(found.items()):
         progress.tell(f"judging policies of {task}", place, len(found))
-        out = folder / f"{task.replace(':', '-')}.safetensors"
-        judge = fit(runs, out=out, quiet=True)
-        table[task] = describe_task(judge, runs)
+        out = folder / f"{name_folder(task)}.safetensors"
+        judge = fit(runs, out=out, quiet=True, remeasure=REMEASURED)
+        agents = judge_agents(judge, task, folder / "sb3" / name_folder(task))
+        table[task] = {**describe_task(judge, runs), "stable_baselines3": agents}
         written.append(out)
         if results is not None:
             add_result(results, "judge", task, table[task])
@@ -91,7 +94,7 @@ def improve_mediocre(
     inside = [one for one in policies if low < one.mean_return < high]
     found = []
     for one in spread_evenly(inside, IMPROVED):
-        done = improve(judge, build(one), verify=VERIFYING)
+        done = improve(judge, build_policy(one), verify=VERIFYING)
         found.append(
             {
                 "policy": f"{Path(one.lineage).name}, {one.name}",
@@ -105,7 +108,7 @@ def improve_mediocre(
 
 
 def search_best(judge: KernelEvaluator, policies: Sequence[MeasuredPolicy]) -> dict[str, Any]:
-    built = [build(one) for one in spread_evenly(policies, RANKED)]
+    built = [build_policy(one) for one in spread_evenly(policies, RANKED)]
     with EpisodeRunner(TaskChoice.from_json(judge.card["task"]), seed=1) as runner:
         truth = [
             float(np.mean([one.return_ for one in runner.run(policy, range(EPISODES))]))
@@ -121,10 +124,6 @@ def search_best(judge: KernelEvaluator, policies: Sequence[MeasuredPolicy]) -> d
         "best_return": max(truth),
         "probability": found.probability,
     }
-
-
-def build(one: MeasuredPolicy) -> Policy:
-    return Policy(one.architecture, torch.from_numpy(one.build()), one.normalizer)
 
 
 def spread_evenly(policies: Sequence[MeasuredPolicy], count: int) -> list[MeasuredPolicy]:

@@ -38,6 +38,8 @@ class FitData:
     """What the policies saw, on average: the coordinates of probing states."""
     episode_spread: float | None
     """Standard deviation of one policy's episodes, where policies have several."""
+    is_truth: NDArray[np.bool_] | None = None  # [N]
+    """Whose return is known well enough to judge an evaluator by; None: all alike."""
 
     @cached_property
     def state_shape(self) -> tuple[int, ...]:
@@ -46,6 +48,10 @@ class FitData:
     @cached_property
     def lineage_names(self) -> list[str]:
         return sorted(set(self.lineages.tolist()))
+
+    def trusted(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those of them by whose returns an evaluator is judged."""
+        return places if self.is_truth is None else places[self.is_truth[places]]
 
     def population(self, places: NDArray[np.int64]) -> GroupedPopulation:
         return GroupedPopulation([self.policies[place] for place in places])

@@ -36,6 +36,7 @@ from litmus.judging.kernels import (
     ask_everyone,
 )
 from litmus.judging.progress import FitProgress, Tell
+from litmus.judging.remeasure import remeasure
 from litmus.judging.settings import FEWEST_POLICIES, FitSettings
 from litmus.judging.visits import find_states
 from litmus.runs.directory import as_bad_input
@@ -122,6 +123,8 @@ def _fit(data: FitData, settings: FitSettings, tell: Tell) -> KernelEvaluator:
     folds = divide(data, settings)
     others = list(_list_other_groups(data))
     total = len(folds) + len(others) + 3
+    if settings.remeasure:
+        data = remeasure(data, settings.remeasure, settings.seed, tell)
     tell("visiting states", 0, total)
     probing = find_states(data, settings)
     tell("asking every policy", 1, total)
@@ -140,8 +143,9 @@ def _fit(data: FitData, settings: FitSettings, tell: Tell) -> KernelEvaluator:
     for number, (kind, name, places) in enumerate(others):
         tell(f"leaving out {name}", 2 + len(folds) + number, total)
         solver = Solver(asked, np.setdiff1d(np.arange(len(data.returns)), places))
-        said = solver.judge([solver.solve(candidate)], places)[0]
-        found = _answer(name, data, places, said, solver.mean, solver.std, calibration)
+        asked_about = data.trusted(places)
+        said = solver.judge([solver.solve(candidate)], asked_about)[0]
+        found = _answer(name, data, asked_about, said, solver.mean, solver.std, calibration)
         answers.setdefault(kind, []).append(found)
     tell("learning from all", total - 1, total)
     final = Solver(asked, np.arange(len(data.returns))).solve(candidate)
@@ -170,10 +174,12 @@ def find_places(data: FitData, lineages: Sequence[str]) -> Places:
 
 def ask_about(asked: Asked, number: int, lineages: tuple[str, ...], settings: FitSettings) -> Part:
     data = asked.data
-    left_out = find_places(data, lineages)
-    rest = np.setdiff1d(np.arange(len(data.returns)), left_out)
+    inside = find_places(data, lineages)
+    left_out = data.trusted(inside)
+    rest = np.setdiff1d(np.arange(len(data.returns)), inside)
     generator = make_generator(settings.seed, Stream.FIT, 2 + number)
-    known = np.sort(generator.permutation(rest)[: max(1, int(HELD_OUT_SHARE * len(rest)))])
+    trusted = data.trusted(generator.permutation(rest))
+    known = np.sort(trusted[: max(1, int(HELD_OUT_SHARE * len(trusted)))])
     solver = Solver(asked, np.setdiff1d(rest, known))
     solved = [solver.solve(candidate) for candidate in CANDIDATES]
     said = (solver.judge(solved, places) for places in (left_out, known))

@@ -19,6 +19,9 @@ class FitSettings:
     """Policies that are run for one episode: the states are among those that they visit."""
     policies: int = between(FEWEST_POLICIES, 100_000, 4000)
     """Most policies to learn from, as many of each lineage, evenly over its history."""
+    remeasure: int = between(0, 10_000, 0)
+    """Episodes by which 40 policies of each lineage are measured again, so that the card and the
+    intervals speak of mean returns and not of single episodes."""
     folds: int = between(2, 1000, 8)
     """Parts that lineages are divided into, each left out once."""
     seed: int = between(0, 2**32 - 1, 0)
