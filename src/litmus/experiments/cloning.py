@@ -32,6 +32,8 @@ from litmus.runs.measured import TaskChoice
 from litmus.runs.run import Run
 
 STATES, STEPS, LR = 3, 3000, 1e-4
+ALIKE = 1e-6
+"""Mean squared difference of actions below which a clone has nothing left to learn."""
 MOST_SUBSETS = 60
 """More than that are searched greedily."""
 CANDIDATES = 16
@@ -138,6 +140,8 @@ class Search:
         optimizer = Adam(clone.network.parameters(), lr=float(self.settings["lr"]))
         for _ in range(int(self.settings["steps"])):
             loss = (clone(states) - wanted).square().mean()
+            if float(loss) < ALIKE:
+                break
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
