@@ -57,6 +57,15 @@ def refuse_other_than_file(path: Path) -> None:
         raise OSError(errno.EINVAL, "Not a plain file", str(path))
 
 
+def is_folder(path: Path) -> bool:
+    """BadInput for a path that the system does not take at all, one that is too long, say."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"'{str(path)[:80]}' cannot be read: {reason}") from error
+
+
 def read_plain(path: Path) -> bytes:
     with open_plain(path, "rb") as file:
         return file.read()

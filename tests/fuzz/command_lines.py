@@ -14,6 +14,7 @@ from pathlib import Path
 from harness import tiny, to_arguments
 
 from fuzz.cases import HARMLESS, NAMED, WRONG, Outcome
+from fuzz.judging_lines import make_judging_line
 from fuzz.looks import Enough, counting_rounds
 from litmus.cli import main
 
@@ -109,6 +110,9 @@ TRAIN = (
     "report",
     "watch",
     "list",
+    "judging",
+    "judging",
+    "judging",
     "other",
 )
 
@@ -130,6 +134,8 @@ def make_line(chance: random.Random) -> list[str]:
     kind = chance.choice(TRAIN)
     if kind == "train":
         return _make_train(chance)
+    if kind == "judging":
+        return make_judging_line(chance, [*NUMBERS, *NAMES, *PATHS])
     if kind == "list":
         return ["list", chance.choice([*NAMES, "tasks", "presets", "taks", "evaluators x"])]
     if kind == "other":

@@ -23,7 +23,7 @@ from litmus.config import build_settings
 from litmus.errors import BadInput, option
 from litmus.evaluators.calibration import Calibration, LeftOut, calibrate
 from litmus.evaluators.kernel import KernelEvaluator
-from litmus.files import refuse_other_than_file
+from litmus.files import is_folder, refuse_other_than_file
 from litmus.judging.card import ALGORITHMS, ARCHITECTURES, KNOWN, LINEAGES, Answers, describe
 from litmus.judging.data import FitData, read_fit_data
 from litmus.judging.kernels import (
@@ -112,7 +112,7 @@ def check_out(out: Path | str) -> Path:
     path = Path(out)
     if path.suffix != ".safetensors":
         raise BadInput(f"{option('out')} takes a file that ends in .safetensors, not '{out}'")
-    if not path.absolute().parent.is_dir():
+    if not is_folder(path.absolute().parent):
         raise BadInput(f"there is no folder {path.parent} to write {path.name} to")
     with as_bad_input(path):
         refuse_other_than_file(path)

@@ -118,14 +118,13 @@ def climb(
     best, best_value, best_step = copy.deepcopy(policy), ascent.start_value, 0
     optimizer = Adam(climbing.network.parameters(), lr=settings.lr)
     why = "all steps were taken"
+    value, _, _ = ascent.look(climbing)
     for step in range(1, settings.steps + 1):
         watch(step - 1, climbing)
-        value, _, _ = ascent.look(climbing)
         optimizer.zero_grad()
         (-value).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        with torch.no_grad():
-            value, moved, distance = ascent.look(climbing)
+        value, moved, distance = ascent.look(climbing)
         if not bool(torch.isfinite(value)):
             why = "V is not a finite number there"
             break

@@ -10,6 +10,7 @@ from typing import Literal
 from litmus.errors import BadInput, option
 from litmus.evaluators.base import Evaluator, load_evaluator
 from litmus.evaluators.kernel import KernelEvaluator
+from litmus.files import is_folder
 from litmus.policies.foreign import Reading, read_policy
 from litmus.policies.foreign_layers import Spaces
 from litmus.policies.judgeable import Judgeable
@@ -49,7 +50,7 @@ def find_judge(given: GivenEvaluator, task: TaskChoice | None = None) -> Judge:
     """An evaluator, a run, or the path of either. `task`: instead of the one that it knows."""
     if isinstance(given, str | Path):
         path = Path(given)
-        given = Run(path) if path.is_dir() else load_evaluator(path)
+        given = Run(path) if is_folder(path) else load_evaluator(path)
     if isinstance(given, Run):
         return Judge(given.evaluator, task or TaskChoice.of(given.config), "training_return")
     if not isinstance(given, Evaluator):
@@ -76,7 +77,7 @@ def find_policy(
     """A policy, a module or function, a run, or the path of a run or of any policy file."""
     if isinstance(given, str | Path):
         path = Path(given)
-        given = Run(path) if path.is_dir() else read_policy(path, spaces, reading).policy
+        given = Run(path) if is_folder(path) else read_policy(path, spaces, reading).policy
     if isinstance(given, Run):
         given = given.policy
     if not callable(given):

@@ -10,6 +10,7 @@ import torch
 
 from litmus.errors import BadInput, option
 from litmus.fields import MOST_EPISODES, check_type, check_whole
+from litmus.files import is_folder
 from litmus.judging.episodes import EpisodeRunner
 from litmus.judging.subjects import check_fit, find_spaces
 from litmus.policies.foreign import Reading, read_policy
@@ -49,7 +50,7 @@ def zoo_add(
     if workers is not None:
         workers = check_whole("workers", workers, 0)
         check_workers(workers)
-    chosen = None if task is None else TaskChoice(task, dict(env_kwargs or {}))
+    chosen = None if task is None else TaskChoice(task, env_kwargs or {})
     if chosen is None and env_kwargs is not None:
         raise BadInput(f"{option('env_kwargs')} needs the {option('task')} that they are for")
     if not Zoo.exists(zoo) and chosen is not None:  # what cannot be read makes no zoo
@@ -108,7 +109,7 @@ def _find(
     else:
         path = Path(given)
         source = str(path)
-        if path.is_dir():
+        if is_folder(path):
             run = Run(path)
             policy, folder, by = run.policy, str(path), run.config.algorithm
         else:

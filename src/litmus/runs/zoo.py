@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litmus.errors import BadInput, command, option
-from litmus.files import TENSORS_CHECKSUM, open_plain, read_own_json, write_json
+from litmus.files import TENSORS_CHECKSUM, is_folder, open_plain, read_own_json, write_json
 from litmus.policies.policy import Policy
 from litmus.runs.directory import LOCK, as_bad_input
 from litmus.runs.measured import MeasuredPolicies, MeasuredPolicy, TaskChoice, read_run
@@ -71,7 +71,7 @@ class Zoo:
 
     @staticmethod
     def exists(path: Path | str) -> bool:
-        return (Path(path) / DESCRIPTION).exists()
+        return is_folder(Path(path)) and (Path(path) / DESCRIPTION).exists()
 
     @staticmethod
     def open(path: Path | str, task: TaskChoice | None = None) -> Zoo:
