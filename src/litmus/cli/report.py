@@ -20,6 +20,11 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     parser.add_argument(
         "--figures", metavar="DIR", help="also write each figure there, as PNG and SVG"
     )
+    parser.add_argument(
+        "--judge",
+        metavar="EVALUATOR",
+        help="what 'litmus fit' wrote: show its card, and how it scores the runs' policies",
+    )
 
 
 def run(options: argparse.Namespace) -> None:
@@ -36,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     if options.figures:
         check_folder(options.figures)
     with stdout_for_results():
-        report = build_report(options.paths)
+        report = build_report(options.paths, judge=options.judge)
     print(f"report   {report.write(out)}")
     if options.figures:
         written = report.write_figures(options.figures)

@@ -140,7 +140,7 @@ class Search:
         optimizer = Adam(clone.network.parameters(), lr=float(self.settings["lr"]))
         for _ in range(int(self.settings["steps"])):
             loss = (clone(states) - wanted).square().mean()
-            if float(loss) < ALIKE:
+            if float(loss.detach()) < ALIKE:
                 break
             optimizer.zero_grad()
             loss.backward()

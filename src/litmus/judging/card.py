@@ -20,6 +20,7 @@ ALGORITHMS = "algorithms never seen"
 KINDS = (KNOWN, LINEAGES, ARCHITECTURES, ALGORITHMS)
 
 BEST = (1, 3, 10)
+MOST_SHOWN = 300
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,21 @@ def describe(groups: Sequence[Answers]) -> dict[str, Any]:
     means["policies"] = len(measured)
     means["spearman_pooled"] = rank_correlation(predicted, measured)
     means["coverage"] = float(np.mean((low <= measured) & (measured <= high)))
+    means["sample"] = draw_sample(measured, predicted)
     means["groups"] = {
         one.group: {name: values[name] for name in ("policies", "spearman", "error", "coverage")}
         for one, values in zip(groups, each, strict=True)
     }
     return means
+
+
+def draw_sample(measured: Floats, predicted: Floats) -> dict[str, list[float]]:
+    """Some of the policies, for a figure."""
+    places = np.linspace(0, len(measured) - 1, min(MOST_SHOWN, len(measured))).round().astype(int)
+    return {
+        "measured": [float(f"{one:.5g}") for one in measured[places]],
+        "predicted": [float(f"{one:.5g}") for one in predicted[places]],
+    }
 
 
 def describe_one(answers: Answers) -> dict[str, Any]:

@@ -8,6 +8,7 @@ than it was at the start). No episode is run on the way.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,17 +126,18 @@ def climb(
         (-value).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         value, moved, distance = ascent.look(climbing)
-        if not bool(torch.isfinite(value)):
+        reached = float(value.detach())
+        if not math.isfinite(reached):
             why = "V is not a finite number there"
             break
-        if float(moved) > settings.radius:
+        if float(moved.detach()) > settings.radius:
             why = "it does other things than before in the probing states, as far as allowed"
             break
-        if float(distance) > ascent.farthest:
+        if float(distance.detach()) > ascent.farthest:
             why = "it became unlike the policies that V knows"
             break
-        if float(value) > best_value:
-            best, best_value, best_step = copy.deepcopy(climbing), float(value), step
+        if reached > best_value:
+            best, best_value, best_step = copy.deepcopy(climbing), reached, step
     return best.requires_grad_(False), best_step, why
 
 

@@ -13,6 +13,7 @@ from litmus.errors import BadInput
 from litmus.files import refuse_other_than_file, write_bytes
 from litmus.reports.details import PARTS, DetailsInProgress, RunDetails
 from litmus.reports.headline import write_lead, write_tiles, write_title
+from litmus.reports.judged import Verdicts, add_judged, judge_runs
 from litmus.reports.page import Content, write_page
 from litmus.reports.probing_images import write_probing_images
 from litmus.reports.progress import ReportProgress, make_progress
@@ -59,24 +60,33 @@ class Report:
             raise BadInput(f"cannot write to {directory}: {error.strerror}") from error
 
 
-def build_report(paths: Sequence[Path | str], *, quiet: bool = False) -> Report:
+def build_report(
+    paths: Sequence[Path | str], *, judge: Path | str | None = None, quiet: bool = False
+) -> Report:
     """Read the runs and make the report; BadInput where not one of them can be shown.
 
-    How far it is goes to standard error, unless `quiet`.
+    `judge`: an evaluator that `fit` made; the page then shows its card, and what it says of the
+    runs' policies. How far it is goes to standard error, unless `quiet`.
     """
     progress = make_progress(quiet)
     try:
-        return make_report(read_showable(paths), lambda records: examine_all(records, progress))
+        records = read_showable(paths)
+        verdicts = None if judge is None else judge_runs(judge, records)
+        return make_report(records, lambda chosen: examine_all(chosen, progress), verdicts)
     finally:
         progress.close()
 
 
-def make_report(records: Sequence[RunRecord], examine: Examine) -> Report:
+def make_report(
+    records: Sequence[RunRecord], examine: Examine, verdicts: Verdicts | None = None
+) -> Report:
     """The report of these runs; `examine` looks into those of them that are shown in detail."""
     groups = group_records(records)
     chosen, left_out = choose_detailed(records, groups)
     details = examine(chosen)
     sections = write_sections(records, groups, details, left_out)
+    if verdicts is not None:
+        add_judged(sections, verdicts)
     content = Content(
         write_title(records, groups),
         write_lead(records, groups),

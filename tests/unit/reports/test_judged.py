@@ -1,0 +1,42 @@
+"""The section of a fitted evaluator on the page of a report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import litmus
+from litmus.errors import BadInput
+from litmus.reports.report import build_report
+
+
+@pytest.fixture(scope="module")
+def evaluator(cartpole_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("judge") / "judge.safetensors"
+    litmus.fit(cartpole_run, out=out, visits=2, policies=60, quiet=True, device="cpu")
+    return out
+
+
+def test_the_page_shows_the_card_scores_and_comparisons(
+    evaluator: Path, cartpole_run: Path
+) -> None:
+    report = build_report([cartpole_run], judge=evaluator, quiet=True)
+    page = report.to_html()
+    for words in ("The evaluator&#x27;s card", "lineages never seen", "90% interval"):
+        assert words in page, words
+    drawn = {figure.id: figure for figure in report.content.figures}
+    cloud = drawn["judged-held-out"].views[0].panels[0].series[0]
+    sample = json.loads(evaluator.with_suffix(".json").read_text())["options"]["card"]
+    assert list(cloud.y) == sample["held_out"]["lineages never seen"]["sample"]["predicted"]
+    assert "judged-scores" in drawn
+
+
+def test_what_cannot_judge_these_runs_is_named(
+    evaluator: Path, cartpole_run: Path, hopper_run: Path
+) -> None:
+    with pytest.raises(BadInput, match="no run is one of that task"):
+        build_report([hopper_run], judge=evaluator, quiet=True)
+    with pytest.raises(BadInput, match="not an evaluator that was fitted"):
+        build_report([cartpole_run], judge=cartpole_run, quiet=True)
