@@ -30,7 +30,7 @@ from litmus.reports.figures import Chart, Panel, Series, View
 from litmus.runs.measured import TaskChoice, read_run
 from litmus.runs.run import Run
 
-STEPS, LR = 2000, 1e-3
+STEPS, LR = 1500, 3e-3
 LOOKS = 20
 """How often the true return is measured along the way."""
 EPISODES = 10

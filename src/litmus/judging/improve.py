@@ -1,8 +1,9 @@
 """`litmus.improve`: a policy climbs an evaluator, as far as that knows what it says.
 
-What is climbed is the lower end of the interval. The climb ends where the fingerprint has moved by
-`radius`, or where the policy is less familiar than nine in ten policies of lineages never seen (and
-than it was at the start). No episode is run on the way.
+Half of the steps climb V, the others the lower end of its interval, which decides what is kept.
+A policy that is less familiar than nine in ten policies of lineages never seen (and than it was at
+the start) is pulled back and never kept. The climb ends where the fingerprint has moved by
+`radius`. No episode is run on the way.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ from litmus.runs.measured import TaskChoice
 
 FARTHEST = 0.9
 """Of left-out policies, by their distance: beyond that nobody knows what V says."""
+SHARE_ON_MEAN = 0.5
+"""Of the steps."""
+PULL = 20.0
+"""Back to what is known: standard deviations of the returns per unit of distance beyond it."""
 SLACK = 1.2
 """That a policy may go beyond where it starts, if that is beyond already: it may come nearer."""
 
@@ -116,29 +121,42 @@ def climb(
     sees each policy on the way."""
     ascent = Ascent(evaluator, policy)
     climbing = copy.deepcopy(policy).requires_grad_(True)
-    best, best_value, best_step = copy.deepcopy(policy), ascent.start_value, 0
+    best, best_value, best_step = copy.deepcopy(policy), float(ascent.first.low), 0
     optimizer = Adam(climbing.network.parameters(), lr=settings.lr)
     why = "all steps were taken"
-    value, _, _ = ascent.look(climbing)
+    seen = ascent.look(climbing)
     for step in range(1, settings.steps + 1):
         watch(step - 1, climbing)
+        # The lower bound alone has a peak at every cluster of policies that V knows well.
+        goal = seen.mean if step <= settings.steps * SHARE_ON_MEAN else seen.low
+        loss = PULL * (seen.distance - ascent.farthest).clamp_min(0) - goal
         optimizer.zero_grad()
-        (-value).backward()  # type: ignore[no-untyped-call]
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        value, moved, distance = ascent.look(climbing)
-        reached = float(value.detach())
+        seen = ascent.look(climbing)
+        reached = float(seen.low.detach())
         if not math.isfinite(reached):
             why = "V is not a finite number there"
             break
-        if float(moved.detach()) > settings.radius:
+        if float(seen.moved.detach()) > settings.radius:
             why = "it does other things than before in the probing states, as far as allowed"
             break
-        if float(distance.detach()) > ascent.farthest:
-            why = "it became unlike the policies that V knows"
-            break
-        if reached > best_value:
+        if reached > best_value and float(seen.distance.detach()) <= ascent.farthest:
             best, best_value, best_step = copy.deepcopy(climbing), reached, step
     return best.requires_grad_(False), best_step, why
+
+
+@dataclass(frozen=True)
+class Look:
+    """What V says of a policy on its way, in standard deviations of the returns."""
+
+    mean: Tensor
+    low: Tensor
+    """The lower end of its interval."""
+    moved: Tensor
+    """How far its fingerprint is from where it began."""
+    distance: Tensor
+    """How far it is from policies that V knows."""
 
 
 class Ascent:
@@ -151,15 +169,13 @@ class Ascent:
         self.start: Tensor | None = None
         self.farthest = float("inf")
         with torch.no_grad():
-            value, _, distance = self.look(policy)
+            self.first = self.look(policy)
             self.start = self._ask(policy)
-        self.start_value = float(value)
         if isinstance(evaluator, KernelEvaluator) and evaluator.is_calibrated:
             known = float(torch.quantile(evaluator.distances, FARTHEST))
-            self.farthest = max(known, SLACK * float(distance))
+            self.farthest = max(known, SLACK * float(self.first.distance))
 
-    def look(self, policy: Policy) -> tuple[Tensor, Tensor, Tensor]:
-        """The lower bound, how far it moved, how far it is from policies that V knows."""
+    def look(self, policy: Policy) -> Look:
         fingerprint = self._ask(policy)
         zero = torch.zeros(())
         moved = zero
@@ -167,9 +183,9 @@ class Ascent:
             moved = (fingerprint - self.start).square().mean().sqrt()
         if isinstance(self.evaluator, KernelEvaluator) and self.evaluator.is_calibrated:
             mean, width, distance = self.evaluator.judge(fingerprint)
-            return (mean - width)[0], moved, distance[0]
+            return Look(mean[0], (mean - width)[0], moved, distance[0])
         value: Tensor = self.evaluator.output(MixedPopulation([policy]))[0]
-        return value, moved, zero
+        return Look(value, value, moved, zero)
 
     def _ask(self, policy: Policy) -> Tensor:  # [1, F]
         population = MixedPopulation([policy])
