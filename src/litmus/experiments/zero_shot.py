@@ -1,21 +1,23 @@
 """Z1: a fresh policy of an architecture that V never saw climbs the frozen V of a run.
 
-Once with the run's own V, and once with an evaluator fitted to the run's whole history. The
-policy that is reported is chosen by V alone; its true return is measured along the way, and tells V
-nothing.
+Once with the run's own V, and once with an evaluator fitted to the run's whole history. Three
+fresh policies climb; the one that is reported is chosen by V alone. Its true return is measured
+along the way, and tells V nothing.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 
 from litmus.errors import BadInput, option
-from litmus.evaluators.base import Evaluator
+from litmus.evaluators.base import Estimate, Evaluator
 from litmus.experiments.of_run import OfRun
 from litmus.experiments.plan import Choices
 from litmus.fields import Values
@@ -34,6 +36,7 @@ STEPS, LR = 1500, 3e-3
 LOOKS = 20
 """How often the true return is measured along the way."""
 EPISODES = 10
+STARTS = 3
 FIT: Values = {}
 """Options of the fit."""
 OWN, REFITTED = "own-v", "refitted"
@@ -63,36 +66,61 @@ def find_architecture(name: str, run: Run) -> Architecture:
     return make_architecture(name, own.state_shape, own.head)
 
 
+@dataclass(frozen=True)
+class Climb:
+    policy: Policy
+    step: int
+    why: str
+    seen: dict[int, Policy]
+    """Policies on the way, by their steps."""
+    estimate: Estimate
+    """What V says of the one that was chosen."""
+
+    @property
+    def worth(self) -> float:
+        """The lower end of its interval, where V knows one."""
+        low = self.estimate.low
+        return float(self.estimate.mean[0] if low is None else low[0])
+
+
 def climb_once(run: Run, settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     evaluator: Evaluator = run.evaluator
     if settings["judge"] == REFITTED:
         evaluator = fit(run.path, device="cpu", quiet=True, seed=seed, **FIT)
     architecture = find_architecture(settings["architecture"], run)
+    limits = ImproveSettings(int(settings["steps"]), float(settings["lr"]), radius=1e6)
+    every = max(1, limits.steps // LOOKS)
     torch.manual_seed(seed)
-    fresh = Policy(architecture, flatten(architecture.build()), run.policy.normalizer)
-    every = max(1, int(settings["steps"]) // LOOKS)
-    curve: dict[str, list[float]] = {name: [] for name in ("steps", "predicted", "measured")}
-    with EpisodeRunner(TaskChoice.of(run.config), seed) as runner:
+    climbs = []
+    for _ in range(STARTS):
+        fresh = Policy(architecture, flatten(architecture.build()), run.policy.normalizer)
+        seen: dict[int, Policy] = {}
 
-        def watch(step: int, policy: Policy) -> None:
+        def watch(step: int, policy: Policy, seen: dict[int, Policy] = seen) -> None:
             if step % every == 0:
-                curve["steps"].append(step)
-                curve["predicted"].append(evaluator.score(policy))
-                curve["measured"].append(float(runner.run(policy, [0])[0].return_))
+                seen[step] = copy.deepcopy(policy).requires_grad_(False)
 
-        limits = ImproveSettings(int(settings["steps"]), float(settings["lr"]), radius=1e6)
         chosen, step, why = climb(evaluator, fresh, limits, watch)
-        returns = [float(one.return_) for one in runner.run(chosen, range(1, 1 + EPISODES))]
+        climbs.append(Climb(chosen, step, why, seen, evaluator.predict([chosen])))
+    best = max(climbs, key=lambda one: one.worth)
+    with EpisodeRunner(TaskChoice.of(run.config), seed) as runner:
+        measured = [float(runner.run(one, [0])[0].return_) for one in best.seen.values()]
+        returns = [float(one.return_) for one in runner.run(best.policy, range(1, 1 + EPISODES))]
         teacher = [float(one.return_) for one in runner.run(run.policy, range(1, 1 + EPISODES))]
     return {
         "return": float(np.mean(returns)),
         "returns": returns,
-        "predicted": evaluator.score(chosen),
-        "step": step,
-        "why_ended": why,
+        "predicted": float(best.estimate.mean[0]),
+        "predicted_of_each_start": [float(one.estimate.mean[0]) for one in climbs],
+        "step": best.step,
+        "why_ended": best.why,
         "policy_of_the_run": float(np.mean(teacher)),
         "best_seen_in_training": max(one.mean_return for one in read_run(run.path).policies),
-        "curve": curve,
+        "curve": {
+            "steps": list(best.seen),
+            "predicted": [evaluator.score(one) for one in best.seen.values()],
+            "measured": measured,
+        },
     }
 
 
