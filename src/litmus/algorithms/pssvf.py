@@ -36,7 +36,7 @@ from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes, build, load, save
 from litmus.config import PssvfConfig
-from litmus.errors import BadInput, RunFailed, option
+from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator, design_evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
@@ -148,12 +148,6 @@ class Pssvf(SavesAttributes):
                 config.evaluator, architecture, config.evaluator_options
             )
         self.evaluator.to(self.device)
-        has_no_scale = type(self.evaluator).rescale_output is Evaluator.rescale_output
-        if config.standardize_returns and has_no_scale:
-            raise BadInput(
-                f"{option('standardize_returns')}: the evaluator {config.evaluator} has no "
-                "`rescale_output`"
-            )
         self.average = self.theta.detach().clone() if config.policy_average else None
         self.theta_optimizer = make_adam({config.policy_lr: [self.theta]})
         self.evaluator_optimizer = make_adam(_group_by_lr(self.evaluator, config))

@@ -133,11 +133,10 @@ class Trainer:
         try:
             with torch_threads(self.device, self.cores):
                 if self.counters.iterations == 0:
+                    self.selection.begin()
                     self._take_snapshot_if_due()
                     self.evaluations.start_if_due()
                     self._save()
-                if self.selection.state is None:
-                    self._record_measurement(self.selection.begin())
                 if self._interrupt.is_set:
                     raise Interrupted
                 while self.counters.steps + self.selection.reserve < self.config.steps:
@@ -180,9 +179,7 @@ class Trainer:
         self._record(self.algorithm.iterate())
         self._take_snapshot_if_due()
         self._finish_evaluation()
-        self._record_measurement(
-            self.selection.measure_if_due(self.counters.steps, self.counters.iterations)
-        )
+        self._measure_if_due()
         self.evaluations.start_if_due()
         self.display.update(self.counters.steps, self.counters.latest_return)
         self._tell()
@@ -233,9 +230,17 @@ class Trainer:
             "dropped": counters.dropped,
         }
 
-    def _record_measurement(self, measured: Measured | None) -> None:
-        if measured is None:
-            return
+    def _measure_if_due(self) -> None:
+        has_begun = self.selection.state is not None
+        measured = self.selection.measure_if_due(self.counters)
+        if measured is not None:
+            self._record_measurement(measured)
+        elif has_begun and self.selection.state is None:
+            self.display.note(
+                "the run is too short to measure which policy is best: the last is handed over"
+            )
+
+    def _record_measurement(self, measured: Measured) -> None:
         counters, steps = self.counters, self.counters.steps
         counters.steps += measured.steps
         counters.episodes += measured.episodes
