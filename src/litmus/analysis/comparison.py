@@ -17,6 +17,7 @@ from litmus.analysis.statistics import (
     Band,
     Estimate,
     Floats,
+    compute_sign_flip_p,
     interquartile_mean,
     performance_profile,
     probability_of_improvement,
@@ -24,6 +25,9 @@ from litmus.analysis.statistics import (
     stratified_bootstrap,
     summarize_mean,
 )
+
+LEVEL = 0.05
+TEST = f"one-sided sign-flip test of the gains of all seeds, p < {LEVEL}"
 
 PROFILE = np.linspace(0.0, 1.2, 61)
 """Scores at which a performance profile is drawn."""
@@ -62,6 +66,17 @@ class Cell:
             return None
         return summarize_mean(np.subtract(self.returns, self.untrained).tolist())
 
+    @cached_property
+    def p_untrained(self) -> float | None:
+        """How likely chance alone gives such a gain; None where few seeds cannot tell."""
+        if not self.untrained or len(self.returns) < FEWEST_FOR_INTERVAL:
+            return None
+        return compute_sign_flip_p(np.subtract(self.returns, self.untrained).tolist())
+
+    @property
+    def is_above_untrained(self) -> bool:
+        return self.p_untrained is not None and self.p_untrained < LEVEL
+
     @property
     def is_trained(self) -> bool:
         return self.steps > 0
@@ -77,6 +92,7 @@ class Cell:
             "seeds": list(self.seeds),
             "returns": list(self.returns),
             "untrained": list(self.untrained) or None,
+            "p_untrained": self.p_untrained,
             "steps": self.steps,
         }
 

@@ -139,7 +139,7 @@ def test_runs_are_planned_seed_by_seed_and_on_one_core_each() -> None:
 
 
 def test_a_job_travels_as_json() -> None:
-    for job in make_grid(is_beside_random=True).plan("test", Choices()).jobs:
+    for job in make_grid(beside=("random", "sb3-ars")).plan("test", Choices()).jobs:
         assert build_job(json.loads(json.dumps(describe_job(job)))) == job
 
 
