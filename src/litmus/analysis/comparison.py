@@ -6,6 +6,7 @@ policies earn in a task and 1 for the mean of the algorithm that is best there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -60,13 +61,6 @@ class Cell:
         return float(interquartile_mean(self.returns))
 
     @cached_property
-    def gain(self) -> Estimate | None:
-        """How much more than untrained, seed by seed."""
-        if not self.untrained:
-            return None
-        return summarize_mean(np.subtract(self.returns, self.untrained).tolist())
-
-    @cached_property
     def p_untrained(self) -> float | None:
         """How likely chance alone gives such a gain; None where few seeds cannot tell."""
         if not self.untrained or len(self.returns) < FEWEST_FOR_INTERVAL:
@@ -114,6 +108,24 @@ class Comparison:
     @property
     def trained(self) -> list[str]:
         return list(dict.fromkeys(cell.algorithm for cell in self.cells if cell.is_trained))
+
+    @staticmethod
+    def from_json(table: Mapping[str, Mapping[str, Any]]) -> Comparison:
+        """From what `to_json` wrote; more may stand beside it."""
+        return Comparison(
+            tuple(
+                Cell(
+                    task,
+                    algorithm,
+                    int(told["steps"]),
+                    tuple(told["seeds"]),
+                    tuple(told["returns"]),
+                    tuple(told["untrained"] or ()),
+                )
+                for task, row in table.items()
+                for algorithm, told in row.items()
+            )
+        )
 
     def find(self, task: str, algorithm: str) -> Cell | None:
         wanted = (task, algorithm)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium.spaces import Discrete
+from gymnasium.wrappers import TimeLimit, TransformAction
 
 from litmus.analysis.records import RunRecord
 from litmus.errors import BadInput
@@ -118,13 +120,18 @@ class _Training:
     def __init__(
         self, job: Sb3ArsJob, folder: Path, learned: ControlTask, evaluated: ControlTask
     ) -> None:
-        from gymnasium.wrappers import TimeLimit
         from sb3_contrib import ARS
 
         self.job, self.folder, self.evaluated = job, folder, evaluated
-        environment = learned.environment
+        environment, actions = learned.environment, learned.actions
         if job.max_episode_steps is not None:
             environment = TimeLimit(environment, job.max_episode_steps)
+        self.first_choice: int | None = None
+        if isinstance(actions, DiscreteActions):
+            self.first_choice = start = actions.start
+            environment = TransformAction(  # its own choices begin with 0
+                environment, lambda action: start + int(action), Discrete(actions.count)
+            )
         self.model = ARS("LinearPolicy", environment, seed=job.seed)
         self.events: list[dict[str, Any]] = []
 
@@ -172,4 +179,4 @@ class _Training:
 
     def _act(self, observation: Any) -> Any:
         action, _ = self.model.predict(observation, deterministic=True)
-        return int(action) if isinstance(self.evaluated.actions, DiscreteActions) else action
+        return action if self.first_choice is None else self.first_choice + int(action)

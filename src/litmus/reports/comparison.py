@@ -105,7 +105,7 @@ class ComparisonReport:
         parts.append(write_markdown_table(TABLE_HEAD, write_rows(self.comparison, self.paper)))
         parts.append(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}")
         parts.append("Every seed:\n\n" + self._list_seeds())
-        parts += [say_gains(self.comparison, name) for name in self._list_ours()]
+        parts += self._say_all_gains()
         if reached := write_reaching(self.groups, self.paper):
             parts.append(REACHING)
             parts.append(write_markdown_table(*reached))
@@ -119,10 +119,11 @@ class ComparisonReport:
         parts.append(self._write_provenance())
         return "\n\n".join(parts) + "\n"
 
-    def _list_ours(self) -> list[str]:
-        """The algorithms of litmus whose gains a sentence is about; of many, none."""
+    def _say_all_gains(self) -> list[str]:
+        """A sentence for each algorithm of litmus; of many, none."""
         names = list(dict.fromkeys(group.label for group in self.groups))
-        return names if len(names) <= WIDEST else []
+        said = [say_gains(self.comparison, name) for name in names if len(names) <= WIDEST]
+        return [sentence for sentence in said if sentence]
 
     def _list_seeds(self) -> str:
         lines = [
@@ -180,7 +181,7 @@ class ComparisonReport:
         sections, records = Sections(), self.records
         body = write_html(self.comparison, self.paper)
         body += paragraph(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}", "small")
-        body += "".join(paragraph(say_gains(self.comparison, one)) for one in self._list_ours())
+        body += "".join(map(paragraph, self._say_all_gains()))
         if reached := write_reaching(self.groups, self.paper):
             head, rows = reached
             cells = [[escape(text) for text in row] for row in rows]

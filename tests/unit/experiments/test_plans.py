@@ -170,7 +170,7 @@ def test_a_preset_replaces_those_that_a_name_does_not_say() -> None:
         ({"tasks": ("toys:ToyWlak-v0",)}, "did you mean 'ToyWalk-v0'"),
         ({"algorithms": ("psvf",)}, "unknown algorithm 'psvf'; did you mean 'pssvf'"),
         ({"algorithms": ("pssvf-papr",)}, "did you mean 'pssvf-paper'"),
-        ({"algorithms": ("random",)}, "random actions alone"),
+        ({"algorithms": ("random",)}, "random alone"),
         ({"preset": "smal"}, "unknown preset 'smal'; did you mean 'small'"),
         ({"seeds": tuple(range(9_999)), "tasks": tuple(f"{n}" for n in range(99))}, "100,000 runs"),
     ],
