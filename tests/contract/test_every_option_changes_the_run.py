@@ -178,7 +178,7 @@ def test_checkpoint_seconds_decides_how_many_checkpoints_are_written(
         written.append(number)
         write(directory, number, tree)
 
-    monkeypatch.setattr("litmus.training.trainer.write_checkpoint", count)
+    monkeypatch.setattr("litmus.training.checkpoints.write_checkpoint", count)
     seldom = train_tiny(tmp_path / "seldom", checkpoint_seconds=1000, **BASE)
     assert written == [0, 5]  # the first and the last
     written.clear()
