@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 Step = Callable[[Tensor], Tensor]
+
+_recording = threading.Lock()
+"""Runs may share a process and its GPU, each in a thread with a stream of its own."""
 
 
 class CapturedStep:
@@ -50,6 +54,7 @@ class CapturedStep:
         self._inputs = inputs.clone()
         self._graph = None  # frees the memory of the graph before
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        with _recording, torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
             self._outputs = self._step(self._inputs)
         self._graph, self._version = graph, version
