@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 Step = Callable[[Tensor], Tensor]
-
-_recording = threading.Lock()
-"""Runs may share a process and its GPU, each in a thread with a stream of its own."""
 
 
 class CapturedStep:
@@ -54,7 +50,6 @@ class CapturedStep:
         self._inputs = inputs.clone()
         self._graph = None  # frees the memory of the graph before
         graph = torch.cuda.CUDAGraph()
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        with _recording, torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph):
             self._outputs = self._step(self._inputs)
         self._graph, self._version = graph, version

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 
 import torch
 
 from litmus.seeding import Stream, make_generator
 
-_drawing = threading.Lock()
-"""Torch's generator is one for all threads."""
-
 
 @contextlib.contextmanager
 def drawing_networks(seed: int) -> Iterator[None]:
     """In here, networks that are built draw their weights from this seed, and from no other."""
-    with _drawing, torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]):
         generator = make_generator(seed, Stream.INITIALIZATION, 0)
         torch.manual_seed(int(generator.integers(2**62)))
         yield
