@@ -32,6 +32,7 @@ from torch.optim import Adam
 from litmus.algorithms.adam import make_adam
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer, Recency
+from litmus.algorithms.initial import drawing_networks
 from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes, build, load, save
@@ -140,9 +141,7 @@ class Pssvf(SavesAttributes):
         self.config = config = cast(PssvfConfig, resources.config)
         self.architecture = architecture = resources.architecture
         self.collector, self.device = resources.collector, resources.device
-        with torch.random.fork_rng(devices=[]):
-            initial = make_generator(config.seed, Stream.INITIALIZATION, 0)
-            torch.manual_seed(int(initial.integers(2**62)))
+        with drawing_networks(config.seed):
             self.theta = flatten(architecture.build()).to(self.device).requires_grad_()
             self.evaluator = design_evaluator(
                 config.evaluator, architecture, config.evaluator_options
