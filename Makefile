@@ -14,10 +14,9 @@ setup: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt $(wildcard src/litmus/native/*.[ch])
 	$(PYTHON) -m venv $(VENV)
 	rm -f src/litmus/native/_kernels*.so  # an old one must not outlive a build that fails
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,ray,report,sb3,tensorboard]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[box2d,dev,ray,report,sb3,tensorboard]'
 	touch $@
 
-# Seed 3 is not one of those that meet Swimmer's trap (docs/results.md).
 demo: setup
 	rm -rf $(DEMO)
 	$(BIN)/litmus train pssvf --task Swimmer-v5 --steps 500000 --seed 3 \

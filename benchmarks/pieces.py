@@ -44,11 +44,12 @@ def make_task(name: str) -> ControlTask:
 class Played:
     """A task, and policies that play it: untrained, or one that balances.
 
-    With the paper's preset, but sixteen episodes per round; or with another preset.
+    With the paper's networks and updates in overlapping rounds of sixteen episodes; or as another
+    preset says.
     """
 
     task: str
-    preset: Literal["paper", "small"] = "paper"
+    preset: Literal["paper", "default", "small"] = "paper"
     distribution: Literal["auto", "gaussian"] = "auto"
     episodes_per_core: int = 8
     """Of a measurement."""

@@ -37,9 +37,9 @@ TRAINED = (
     (Played("HalfCheetah-v5"), 96_000),
     (Played("Swimmer-v5", distribution="gaussian"), 96_000),
     (Played("Ant-v5"), 32_000),
-    (Played("InvertedDoublePendulum-v5", "small"), 8_000),
-    (Played("CartPole-v1", "small"), 32_000),
-    (Played("Pendulum-v1", "small"), 64_000),
+    (Played("InvertedDoublePendulum-v5", "default"), 4_000),
+    (Played("CartPole-v1", "default"), 32_000),
+    (Played("Pendulum-v1", "default"), 64_000),
 )
 """With steps."""
 REPEATS = 5
@@ -154,10 +154,11 @@ def measure_training(played: Played, steps: int) -> Row:
         per_policy, for_policy = count_config_flops(config, architecture)
         states = config.evaluator_options["probing_states"]
         rate = measure_gemm_rate(architecture, config.batch_size, states)
-        per_episode = (
+        per_turn = (
             config.evaluator_updates * config.batch_size * per_policy
             + config.policy_updates * for_policy
         )
+        per_episode = per_turn * (config.round_turns or config.round_size) / config.round_size
         simulating = trained.steps * measure_raw_limit(played)
         learning = trained.episodes * per_episode / rate
         pairs.append(

@@ -270,7 +270,7 @@ class PssvfConfig(TrainConfig):
     """What judges policies: a name from `litmus list evaluators`, or package:Class."""
     evaluator_options: Values = options_of("evaluator")  # noqa: RUF009
     policy_lr: float = above(0, 2e-6, 1e30)
-    """Adam's learning rate for the policy."""
+    """Adam's learning rate for the policy; whoever gives it goes without a preset's policy_step."""
     policy_step: float = between(0, 1e6, 0.0)
     """How far θ moves in a round along a steady direction, in standard deviations of the noise;
     the learning rate follows from it. 0: policy_lr is the learning rate."""

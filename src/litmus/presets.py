@@ -5,7 +5,7 @@ Precedence: a field's default < preset < configuration file < option on the comm
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,9 @@ from litmus.tasks.mujoco import Body
 from litmus.tasks.names import find_body
 
 Values = dict[str, Any]
+
+GIVES_WAY = {"policy_step": "policy_lr"}
+"""What a preset says of the first is not meant for those who say the second themselves."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +178,6 @@ def _quick_images() -> Values:
 
 def _rounds(algorithm: str, task: str) -> Values:
     """The paper's networks and updates, collected in parallel."""
-    if task in IMAGE_SETS:
-        return _tuned_images()
     return _paper(algorithm, task) | {
         # Sixteen perturbations of one θ, then 16 × (5 + 5) updates: as many updates per episode,
         # and final returns in the paper's range (docs/results.md).
@@ -185,10 +186,12 @@ def _rounds(algorithm: str, task: str) -> Values:
     }
 
 
-def _adaptive(algorithm: str, task: str) -> Values:
+def _default(algorithm: str, task: str) -> Values:
     """What learns on tasks that nobody tuned for: docs/presets.md tells each rule and its why."""
+    if task in IMAGE_SETS:
+        return _tuned_images()
     values = _rounds(algorithm, task)
-    if algorithm != "pssvf" or task in IMAGE_SETS:
+    if algorithm != "pssvf":
         return values
     return values | {
         "steps": 1_000_000,
@@ -237,15 +240,18 @@ def _small(algorithm: str, task: str) -> Values:
 
 
 PRESETS: dict[str, Preset] = {
-    "default": Preset("the paper's networks and updates, rounds of 16 episodes", _rounds),
-    "adaptive": Preset("steps and returns without units: learns faster, on more tasks", _adaptive),
+    "default": Preset("steps and returns without units: learns fast, on most tasks", _default),
     "paper": Preset("the paper's schedule to the letter: one episode per round", _paper),
-    "small": Preset("small networks and larger steps, for low-dimensional tasks", _small),
-    "tuned": Preset("what works best on sets of images; elsewhere as adaptive", _adaptive),
+    "small": Preset("small networks and larger steps, for quick looks", _small),
+    "tuned": Preset("what works best on sets of images; another name of default", _default),
     "quick": Preset("a few minutes on two cores, on sets of images; elsewhere as small", _small),
 }
 
 
-def preset_values(name: str, algorithm: str, task: str) -> Values:
-    """The preset's values for this algorithm and task; some belong to what it does not choose."""
-    return find_preset(name).values(algorithm, task)
+def preset_values(name: str, algorithm: str, task: str, given: Collection[str] = ()) -> Values:
+    """The preset's values for this algorithm and task; some belong to what it does not choose.
+
+    `given`: options that the user gives.
+    """
+    values = find_preset(name).values(algorithm, task)
+    return {one: value for one, value in values.items() if GIVES_WAY.get(one) not in given}

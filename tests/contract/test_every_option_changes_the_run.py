@@ -36,6 +36,8 @@ OTHER_VALUES: dict[str, Any] = {
     "round_steps": 40,
     "max_round_size": 5,
     "policy_step": 3.0,
+    "selection_episodes": 3,
+    "selection_share": 0.5,
     "update_after": 20,
     "discount": 0.5,
     "polyak": 0.5,
@@ -48,12 +50,16 @@ NEEDS_OTHERS_GONE = {
 }
 """Options of the tiny run that another choice does not have."""
 
+MEASURED = {"steps": 240, "selection_episodes": 2}
+"""A run that is long enough to measure its policies."""
+
 BESIDE: dict[str, dict[str, Any]] = {
     "evaluator_unit_actions": {"task": "toys:ToyMatrixWalk-v0"},  # its actions are from -2 to 2
     "max_round_size": {"round_steps": 100},
     "policy_step_decay": {"policy_step": 3.0},
     "recency_unit": {"recency": 1.1},
-    "selection_episodes": {"selection_share": 0.2},
+    "selection_episodes": {**MEASURED, "selection_share": 0.2},
+    "selection_share": MEASURED,
 }
 """What else an option needs to make a difference."""
 
@@ -172,7 +178,7 @@ def test_checkpoint_seconds_decides_how_many_checkpoints_are_written(
         written.append(number)
         write(directory, number, tree)
 
-    monkeypatch.setattr("litmus.training.trainer.write_checkpoint", count)
+    monkeypatch.setattr("litmus.training.checkpoints.write_checkpoint", count)
     seldom = train_tiny(tmp_path / "seldom", checkpoint_seconds=1000, **BASE)
     assert written == [0, 5]  # the first and the last
     written.clear()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -70,7 +72,7 @@ def test_the_papers_preset_is_the_papers_schedule() -> None:
 
 def test_the_paper_says_otherwise_for_two_bodies() -> None:
     ant = make_config("pssvf", {"task": "Ant-v5"}, "paper")
-    pendulum = make_config("pssvf", {"task": "InvertedDoublePendulum-v4"})
+    pendulum = make_config("pssvf", {"task": "InvertedDoublePendulum-v4"}, "paper")
     assert (ant.noise, ant.steps) == (0.01, 3_000_000)
     assert (pendulum.noise, pendulum.steps) == (0.05, 300_000)
 
@@ -88,9 +90,46 @@ def test_the_papers_ddpg_is_spinning_ups() -> None:
     assert config.steps == 3_000_000
 
 
-def test_presets_other_than_the_papers_collect_in_rounds() -> None:
-    assert make_config("pssvf", {"task": "Swimmer-v5"}).round_size == 16
-    assert make_config("pssvf", {"task": "Swimmer-v5"}).overlap
+@pytest.mark.parametrize("task", TASKS)
+def test_the_default_is_the_same_for_every_task(task: str) -> None:
+    def describe(task: str) -> dict[str, Any]:
+        return {**make_config("pssvf", {"task": task}).to_dict(), "task": ""}
+
+    assert describe(task) == describe("Swimmer-v5")
+
+
+DEVIATIONS = Path(__file__).parents[2] / "docs/deviations.md"
+
+
+def test_the_docs_say_what_the_default_changes() -> None:
+    """Option, paper's value, our value: every difference, and no other."""
+    paper, ours = (
+        make_config("pssvf", {"task": "Swimmer-v5"}, name).to_dict()
+        for name in ("paper", "default")
+    )
+    rows = re.findall(
+        r"^\| `--([a-z-]+)` \| (.*?) \| (.*?) \|", DEVIATIONS.read_text(), re.MULTILINE
+    )
+    expected = {
+        (name.replace("_", "-"), show(paper[name]), show(ours[name]))
+        for name in paper
+        if paper[name] != ours[name]
+    }
+    assert {row for row in rows if row[1] != row[2]} == expected
+    assert all(show(ours[row[0].replace("-", "_")]) == row[2] for row in rows)
+
+
+def show(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def test_who_gives_a_learning_rate_goes_without_the_step_of_the_preset() -> None:
+    task = {"task": "Swimmer-v5"}
+    assert make_config("pssvf", task).policy_step > 0
+    assert make_config("pssvf", {**task, "policy_lr": 1e-4}).policy_step == 0
+    assert make_config("pssvf", {**task, "policy_lr": 1e-4, "policy_step": 2.0}).policy_step == 2
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_a_run_killed_around_any_write_can_be_resumed(
     assert_same_result(uninterrupted(**options), tmp_path / "run")
 
 
-ADAPTIVE: dict[str, Any] = {
+MEASURING: dict[str, Any] = {
     "task": "toys:ToyWalk-v0",
     "round_size": 1,
     "round_steps": 12,
@@ -180,7 +180,7 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     """With measurements after every other round, and learning that goes back at every loss."""
     monkeypatch.setattr("litmus.training.selection.ITERATIONS_BETWEEN", 2)
     monkeypatch.setattr("litmus.training.selection.FALLS", 1)
-    options = {**ADAPTIVE, "overlap": overlap}
+    options = {**MEASURING, "overlap": overlap}
     whole = litmus.Run(uninterrupted(**options))
     measured = [event for event in whole.metrics if event["event"] == "measurement"]
     assert len(measured) > 3
@@ -456,6 +456,7 @@ def test_a_disk_that_fills_up_stops_the_run_and_leaves_it_resumable(
 ) -> None:
     """No file may grow beyond 8 kB: what is appended to hits it after some rounds."""
     options = {**SLOW, "task": "toys:ToyWalk-v0", "checkpoint_seconds": 0, "round_size": 1}
+    options["selection_share"] = 0.0  # whose policies alone would fill a checkpoint
     process = litmus_process(
         *("train", "pssvf", "--out", "run"),
         *to_arguments(tiny("pssvf", **{**options, "workers": 0})),

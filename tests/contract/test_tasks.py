@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -13,6 +15,7 @@ from harness import train_tiny
 import litmus
 from litmus.cli import main
 from litmus.errors import BadInput
+from litmus.experiments.random_policy import RandomPolicy
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
@@ -20,7 +23,7 @@ from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.make import make_collector
 from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
-from litmus.tasks.base import ContinuousActions
+from litmus.tasks.base import ContinuousActions, Episode
 from litmus.tasks.gymnasium_registry import list_environments
 
 MUJOCO = ["Swimmer", "HalfCheetah", "Hopper", "Walker2d", "Ant", "InvertedDoublePendulum"]
@@ -75,7 +78,49 @@ def test_the_list_says_what_must_be_installed_first(
         *("LunarLander-v3", "LunarLanderContinuous-v3"),
     }
     for name in box2d:
-        assert needs[name].strip() == "needs Box2D: pip install 'gymnasium[box2d]'"
+        assert needs[name].strip() == "needs Box2D: pip install 'litmus-rl[box2d]'"
+
+
+def test_a_task_that_needs_box2d_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("gymnasium.envs.box2d")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "Box2D", None)
+    with pytest.raises(BadInput) as error:
+        make_task_spec("LunarLander-v3").build()
+    message = "task 'LunarLander-v3' needs Box2D: pip install 'litmus-rl[box2d]'"
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("task", "options"),
+    [
+        ("LunarLander-v3", {}),
+        ("LunarLander-v3", {"continuous": True}),
+        ("LunarLanderContinuous-v3", {}),
+        ("BipedalWalker-v3", {}),
+    ],
+)
+def test_box2d_gives_the_same_episode_after_any_other(task: str, options: dict[str, Any]) -> None:
+    """Its world is made anew for each: nothing of the last one is left."""
+    pytest.importorskip("Box2D")
+    built = make_task_spec(task, env_kwargs=options, max_episode_steps=100).build()
+
+    def play(seed: int) -> Episode:
+        policy = RandomPolicy(built.actions, np.random.default_rng(seed))
+        return built.run_episode(policy, seed)
+
+    first = play(3)
+    play(4)
+    again = play(3)
+    assert (again.return_, again.steps) == (first.return_, first.steps)
+    np.testing.assert_array_equal(again.moments.mean, first.moments.mean)
+    built.close()
+
+
+def test_box2d_trains(tmp_path: Path) -> None:
+    pytest.importorskip("Box2D")
+    run = train_tiny(tmp_path / "run", task="BipedalWalker-v3", max_episode_steps=20, workers=1)
+    assert run.status == "finished"
 
 
 class Still:

@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from litmus.algorithms.base import Progress, Resources
+from litmus.algorithms.initial import drawing_networks
 from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes
@@ -28,7 +28,7 @@ from litmus.errors import RunFailed
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import flatten
 from litmus.rollouts.base import Round
-from litmus.seeding import Stream, draw_direction, make_generator
+from litmus.seeding import draw_direction
 
 
 class Ars(SavesAttributes):
@@ -39,9 +39,7 @@ class Ars(SavesAttributes):
     def __init__(self, resources: Resources) -> None:
         self.config = config = cast(ArsConfig, resources.config)
         self.architecture, self.collector = resources.architecture, resources.collector
-        with torch.random.fork_rng(devices=[]):
-            initial = make_generator(config.seed, Stream.INITIALIZATION, 0)
-            torch.manual_seed(int(initial.integers(2**62)))
+        with drawing_networks(config.seed):
             self.flat_params: NDArray[np.float32] = flatten(self.architecture.build()).numpy()
         size = int(np.prod(self.architecture.state_shape))
         self.running_normalizer = RunningNormalizer.empty(size)

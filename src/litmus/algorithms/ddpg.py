@@ -34,6 +34,7 @@ from torch.optim import Adam
 
 from litmus.algorithms.adam import make_adam
 from litmus.algorithms.base import Progress, Resources
+from litmus.algorithms.initial import drawing_networks
 from litmus.algorithms.replay import FILES, Replay, TransitionSizes
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes, build
@@ -166,9 +167,7 @@ class Ddpg(SavesAttributes):
         )
         widths = (state_size + head.size, *config.critic_hidden, 1)
         critic_shape = MlpShape(tuple(pairwise(widths)), "relu")
-        with torch.random.fork_rng(devices=[]):
-            initial = make_generator(config.seed, Stream.INITIALIZATION, 0)
-            torch.manual_seed(int(initial.integers(2**62)))
+        with drawing_networks(config.seed):
             self.theta = flatten(architecture.build()).to(self.device).requires_grad_()
             self.critic = _draw_perceptron(critic_shape).to(self.device).requires_grad_()
         self.target_theta, self.target_critic = (

@@ -32,11 +32,12 @@ from torch.optim import Adam
 from litmus.algorithms.adam import make_adam
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer, Recency
+from litmus.algorithms.initial import drawing_networks
 from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes, build, load, save
 from litmus.config import PssvfConfig
-from litmus.errors import BadInput, RunFailed, option
+from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator, design_evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
@@ -140,20 +141,12 @@ class Pssvf(SavesAttributes):
         self.config = config = cast(PssvfConfig, resources.config)
         self.architecture = architecture = resources.architecture
         self.collector, self.device = resources.collector, resources.device
-        with torch.random.fork_rng(devices=[]):
-            initial = make_generator(config.seed, Stream.INITIALIZATION, 0)
-            torch.manual_seed(int(initial.integers(2**62)))
+        with drawing_networks(config.seed):
             self.theta = flatten(architecture.build()).to(self.device).requires_grad_()
             self.evaluator = design_evaluator(
                 config.evaluator, architecture, config.evaluator_options
             )
         self.evaluator.to(self.device)
-        has_no_scale = type(self.evaluator).rescale_output is Evaluator.rescale_output
-        if config.standardize_returns and has_no_scale:
-            raise BadInput(
-                f"{option('standardize_returns')}: the evaluator {config.evaluator} has no "
-                "`rescale_output`"
-            )
         self.average = self.theta.detach().clone() if config.policy_average else None
         self.theta_optimizer = make_adam({config.policy_lr: [self.theta]})
         self.evaluator_optimizer = make_adam(_group_by_lr(self.evaluator, config))

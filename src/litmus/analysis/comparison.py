@@ -6,6 +6,7 @@ policies earn in a task and 1 for the mean of the algorithm that is best there.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,7 @@ from litmus.analysis.statistics import (
     Band,
     Estimate,
     Floats,
+    compute_sign_flip_p,
     interquartile_mean,
     performance_profile,
     probability_of_improvement,
@@ -24,6 +26,9 @@ from litmus.analysis.statistics import (
     stratified_bootstrap,
     summarize_mean,
 )
+
+LEVEL = 0.05
+TEST = f"one-sided sign-flip test of the gains of all seeds, p < {LEVEL}"
 
 PROFILE = np.linspace(0.0, 1.2, 61)
 """Scores at which a performance profile is drawn."""
@@ -56,11 +61,15 @@ class Cell:
         return float(interquartile_mean(self.returns))
 
     @cached_property
-    def gain(self) -> Estimate | None:
-        """How much more than untrained, seed by seed."""
-        if not self.untrained:
+    def p_untrained(self) -> float | None:
+        """How likely chance alone gives such a gain; None where few seeds cannot tell."""
+        if not self.untrained or len(self.returns) < FEWEST_FOR_INTERVAL:
             return None
-        return summarize_mean(np.subtract(self.returns, self.untrained).tolist())
+        return compute_sign_flip_p(np.subtract(self.returns, self.untrained).tolist())
+
+    @property
+    def is_above_untrained(self) -> bool:
+        return self.p_untrained is not None and self.p_untrained < LEVEL
 
     @property
     def is_trained(self) -> bool:
@@ -77,6 +86,7 @@ class Cell:
             "seeds": list(self.seeds),
             "returns": list(self.returns),
             "untrained": list(self.untrained) or None,
+            "p_untrained": self.p_untrained,
             "steps": self.steps,
         }
 
@@ -98,6 +108,24 @@ class Comparison:
     @property
     def trained(self) -> list[str]:
         return list(dict.fromkeys(cell.algorithm for cell in self.cells if cell.is_trained))
+
+    @staticmethod
+    def from_json(table: Mapping[str, Mapping[str, Any]]) -> Comparison:
+        """From what `to_json` wrote; more may stand beside it."""
+        return Comparison(
+            tuple(
+                Cell(
+                    task,
+                    algorithm,
+                    int(told["steps"]),
+                    tuple(told["seeds"]),
+                    tuple(told["returns"]),
+                    tuple(told["untrained"] or ()),
+                )
+                for task, row in table.items()
+                for algorithm, told in row.items()
+            )
+        )
 
     def find(self, task: str, algorithm: str) -> Cell | None:
         wanted = (task, algorithm)

@@ -18,6 +18,8 @@ Statistic = Callable[[Floats], Floats]
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
+MOST_FLIPPED = 14
+"""Values whose signs are tried in every combination."""
 FEWEST_FOR_INTERVAL = 5
 """Fewer values than this say too little about others for an interval: they get their range."""
 
@@ -113,6 +115,22 @@ def probability_of_improvement(
         resampled.append(((our_shares @ wins) * their_shares).sum(axis=1))
     low, high = _find_interval(np.mean(resampled, axis=0))
     return Estimate(float(np.mean(values)), float(low), float(high))
+
+
+def compute_sign_flip_p(differences: Sequence[float], seed: int = 0) -> float:
+    """How likely the mean is as high as this if each difference had either sign alike: one-sided,
+    over all signs, or over some drawn at random where there are too many."""
+    values = np.asarray(differences, dtype=np.float64)
+    if values.size <= MOST_FLIPPED:
+        numbers = np.arange(2**values.size)[:, None] >> np.arange(values.size)
+        signs = 1.0 - 2.0 * (numbers & 1)  # the first row has none flipped
+    else:
+        generator = np.random.default_rng(seed)
+        signs = generator.choice([-1.0, 1.0], size=(2**MOST_FLIPPED, values.size))
+        signs[0] = 1.0
+    means = signs @ values
+    tolerance = 1e-9 * float(np.abs(values).sum())  # sums of the same numbers in another order
+    return float(np.mean(means >= means[0] - tolerance))
 
 
 def performance_profile(strata: Sequence[ArrayLike], thresholds: ArrayLike, seed: int = 0) -> Band:

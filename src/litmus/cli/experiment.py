@@ -29,7 +29,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
         "--algorithms",
         nargs="+",
         metavar="NAME",
-        help="those of the experiment to run, or others: ALGORITHM, ALGORITHM-PRESET, random",
+        help="those of the experiment, or others: ALGORITHM, ALGORITHM-PRESET, random, sb3-ars",
     )
     parser.add_argument(
         "--seeds", metavar="N|A-B", help="a number of seeds, from 0 on, or a range such as 100-109"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from litmus.algorithms import ALGORITHMS, CHOICES, find_options
 from litmus.cli.command import Command, make_sentence
@@ -13,7 +12,7 @@ from litmus.cli.results import offering_resume, print_result
 from litmus.errors import BadInput, spell_option
 from litmus.files import read_json
 from litmus.options import OneLineParser, add_options
-from litmus.presets import preset_values
+from litmus.presets import Values, preset_values
 from litmus.streams import stdout_for_results
 
 
@@ -56,13 +55,17 @@ def _add_options(parser: OneLineParser, algorithm: str, words: Sequence[str]) ->
         action="store_true",
         help="go on with a run that is in the run directory already; if it is finished, do nothing",
     )
-    chosen = _find_choices(algorithm, words)
-    defaults = {**ALGORITHMS.find(algorithm).defaults, **chosen}
-    add_options(parser, find_options(algorithm, chosen), defaults)
+    preset, chosen = _find_choices(algorithm, words)
+    known = find_options(algorithm, chosen)
+    preset = {
+        name: value for name, value in preset.items() if name in known and known[name].is_ours
+    }
+    add_options(parser, known, {**ALGORITHMS.find(algorithm).defaults, **preset, **chosen})
 
 
-def _find_choices(algorithm: str, words: Sequence[str]) -> dict[str, Any]:
-    """What is chosen by name: on the command line, in a configuration file or by the preset."""
+def _find_choices(algorithm: str, words: Sequence[str]) -> tuple[Values, Values]:
+    """The values of the preset, and what is chosen by name: on the command line, in a configuration
+    file or by the preset."""
     names = OneLineParser(add_help=False, exit_on_error=False)
     for choice in ("config", "preset", "task", *CHOICES):
         names.add_argument(spell_option(choice))
@@ -75,7 +78,7 @@ def _find_choices(algorithm: str, words: Sequence[str]) -> dict[str, Any]:
     task = given["task"] or from_file.get("task")
     preset = preset_values(given["preset"] or "default", algorithm, str(task))
     chosen = {name: given[name] or from_file.get(name, preset.get(name)) for name in CHOICES}
-    return {name: value for name, value in chosen.items() if value is not None}
+    return preset, {name: value for name, value in chosen.items() if value is not None}
 
 
 def run(options: argparse.Namespace) -> None:

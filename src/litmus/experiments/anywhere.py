@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.learning_curves import PAPER, SEEDS
+from litmus.experiments.random_policy import RANDOM
+from litmus.experiments.sb3_ars import SB3_ARS
 
 SHORT = (
     *("CartPole-v1", "Acrobot-v1", "MountainCarContinuous-v0", "Pendulum-v1"),
@@ -23,10 +25,10 @@ def count_steps(task: str) -> int:
 ANYWHERE = Grid(
     title="One preset on tasks that nobody tuned it for",
     tasks=(*SHORT, *LONG),
-    variants=(Variant("pssvf", "pssvf"), Variant("ars", "ars")),
+    variants=(Variant("pssvf", "pssvf"),),
     seeds=SEEDS,
     steps=count_steps,
-    is_beside_random=True,
+    beside=(SB3_ARS, RANDOM),
 )
 
 CONTROL = Grid(
@@ -35,5 +37,6 @@ CONTROL = Grid(
     variants=(Variant("pssvf", "pssvf"),),
     seeds=SEEDS,
     steps=lambda task: 3_000_000,
+    beside=(RANDOM,),
     paper=PAPER,
 )

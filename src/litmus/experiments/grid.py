@@ -5,9 +5,7 @@ What a table calls an algorithm is a `Variant`: an algorithm of litmus with a pr
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,9 +16,10 @@ from typing import Any
 from litmus.algorithms import ALGORITHMS
 from litmus.config import TrainConfig
 from litmus.errors import BadInput, suggest
-from litmus.experiments.jobs import Job, TrainJob
+from litmus.experiments.baselines import BASELINES, make_baseline_jobs
+from litmus.experiments.jobs import Job, TrainJob, name_folder
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
-from litmus.experiments.random_policy import RANDOM, UNTRAINED, RandomJob
+from litmus.experiments.random_policy import UNTRAINED
 from litmus.experiments.write_up import write_up_grid
 from litmus.fields import Values
 from litmus.presets import PRESETS
@@ -31,7 +30,6 @@ ONE_CORE: Values = {"workers": 0, "device": "cpu"}
 """The cheapest way to do many runs: one on each core, alone in its process."""
 
 MOST_RUNS = 100_000
-LONGEST_NAME = 80
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,8 @@ class Grid:
     """Of every run."""
     grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     """Options with several values each: every variant is run with every combination."""
-    is_beside_random: bool = False
-    """Whether random actions are measured too, in every task."""
+    beside: tuple[str, ...] = ()
+    """What else is measured in every task: names of `baselines.py`."""
     paper: Mapping[str, Mapping[str, PaperFigure]] = field(default_factory=dict)
     """What the paper reports: by a task's name without its version, then by variant."""
 
@@ -73,7 +71,7 @@ class Grid:
 
         choices.refuse(name, "probing_states", "data", *OF_ONE_RUN)
         tasks = list(dict.fromkeys(choices.tasks or self.tasks))
-        variants, is_beside_random = self._choose(choices)
+        variants, baselines = self._choose(choices)
         seeds = choices.seeds or self.seeds
         if len(tasks) * len(variants) * len(seeds) > MOST_RUNS:
             raise BadInput(f"{name} would be more than {MOST_RUNS:,} runs")
@@ -90,8 +88,8 @@ class Grid:
             for task in tasks
             for variant in variants
         ]
-        if is_beside_random:
-            jobs += [_make_random_job(configs[task, variants[0].name], seeds) for task in tasks]
+        for name_beside, task in product(baselines, tasks):
+            jobs += make_baseline_jobs(name_beside, configs[task, variants[0].name], seeds)
         figures = self._find_figures(tasks, choices.steps)
         write_up = partial(write_up_grid, self.title, figures, tuple(jobs))
         return Plan(name, self.title, tuple(jobs), write_up, largest)
@@ -102,19 +100,20 @@ class Grid:
         is_long = {base_name(task): given >= (self.steps(task) or 0) for task in tasks}
         return Figures({name: row for name, row in self.paper.items() if is_long.get(name)})
 
-    def _choose(self, choices: Choices) -> tuple[list[Variant], bool]:
-        """The columns, and whether random actions are one of them."""
+    def _choose(self, choices: Choices) -> tuple[list[Variant], list[str]]:
+        """The columns: algorithms, and what stands beside them."""
         names = [variant.name for variant in self.variants]
         chosen = list(dict.fromkeys(choices.algorithms or names))
-        is_beside_random = RANDOM in chosen if choices.algorithms else self.is_beside_random
-        bases = [self.find(one, choices.preset) for one in chosen if one != RANDOM]
+        beside = chosen if choices.algorithms else self.beside
+        bases = [self.find(one, choices.preset) for one in chosen if one not in BASELINES]
         if not bases:
-            raise BadInput("random actions alone are no experiment: choose an algorithm as well")
+            alone = " and ".join(chosen)
+            raise BadInput(f"{alone} alone: no experiment; choose an algorithm of litmus as well")
         if len(bases) * math.prod(map(len, self.grid.values())) > MOST_RUNS:
             raise BadInput(f"the grid has more than {MOST_RUNS:,} combinations")
         variants = [one for base in bases for one in combine(base, self.grid, len(bases) > 1)]
         _refuse_equal_names([one.name for one in variants])
-        return variants, is_beside_random
+        return variants, [one for one in BASELINES if one in beside]
 
     def find(self, name: str, preset: str | None) -> Variant:
         """One of its own, or any ALGORITHM or ALGORITHM-PRESET."""
@@ -130,7 +129,7 @@ class Grid:
             return Variant(name, name, preset or "default")
         if name in named:
             return Variant(name, *named[name])
-        known = [*own, *ALGORITHMS, *named, RANDOM]
+        known = [*own, *ALGORITHMS, *named, *BASELINES]
         raise BadInput(f"unknown algorithm '{name}'{suggest(name, known)}")
 
     def _configure(self, task: str, variant: Variant, steps: int | None) -> TrainConfig:
@@ -167,7 +166,7 @@ def show_short(value: Any) -> str:
 
 
 def _refuse_equal_names(names: Sequence[str]) -> None:
-    for name, count in Counter([*names, RANDOM, UNTRAINED]).items():
+    for name, count in Counter([*names, *BASELINES, UNTRAINED]).items():
         if count > 1:
             raise BadInput(f"two algorithms of the experiment would be called '{name}'")
 
@@ -175,22 +174,3 @@ def _refuse_equal_names(names: Sequence[str]) -> None:
 def _make_job(task: str, variant: Variant, config: TrainConfig) -> TrainJob:
     parts = (name_folder(task), name_folder(variant.name), f"seed-{config.seed}")
     return TrainJob(task, variant.name, "/".join(("runs", *parts)), config.to_dict())
-
-
-def _make_random_job(config: TrainConfig, seeds: Sequence[int]) -> RandomJob:
-    return RandomJob(
-        config.task,
-        f"{RANDOM}/{name_folder(config.task)}",
-        list(seeds),
-        config.evaluate_episodes,
-        dict(config.env_kwargs),
-        config.max_episode_steps,
-    )
-
-
-def name_folder(name: str) -> str:
-    """The name itself where a folder can have it; else like it, and never another one's."""
-    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,:=+-]*", name) and len(name) <= LONGEST_NAME:
-        return name
-    readable = re.sub(r"[^A-Za-z0-9_.,=+-]+", "-", name).strip("-.")[:LONGEST_NAME]
-    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}".lstrip("-")

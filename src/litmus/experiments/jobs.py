@@ -7,6 +7,8 @@ its folder alone. Adding a kind of job is one class like these.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +20,7 @@ from litmus.registry import import_named
 from litmus.runs.directory import RunDirectory, wait_for_lock
 from litmus.runs.metrics import read_last_events
 
+LONGEST_NAME = 80
 SECONDS_TO_LET_GO = 15.0
 """That a job takes to stop by itself, when whoever started it is gone."""
 
@@ -72,6 +75,14 @@ def describe_job(job: Job) -> dict[str, Any]:
 
 def build_job(described: Mapping[str, Any]) -> Job:
     return cast(Job, import_named(described["job"], "job")(**described["values"]))
+
+
+def name_folder(name: str) -> str:
+    """The name itself where a folder can have it; else like it, and never another one's."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.,:=+-]*", name) and len(name) <= LONGEST_NAME:
+        return name
+    readable = re.sub(r"[^A-Za-z0-9_.,=+-]+", "-", name).strip("-.")[:LONGEST_NAME]
+    return f"{readable}-{hashlib.sha256(name.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,6 @@ SAMPLED = 1024
 """Policies by which it is told what probing actions are usual."""
 STEPS_BETWEEN_RECORDS = 5
 SPLITS = ("validation", "test")
-MOST_DISTANCE = 5.0
-"""In standard deviations: where the familiar ends, for the choice by familiarity."""
 LEAST_SPREAD = 1e-4
 
 
@@ -127,9 +125,15 @@ def run_offline(
 
 
 def collect(setup: Setup, task: ClassificationTask, generator: np.random.Generator) -> Measured:
-    """Measure random policies; those above the accuracy are thrown away."""
+    """Measure random policies; those above the accuracy are thrown away.
+
+    Policies that met the same images differ by themselves alone: what these images cost all of them
+    is taken out of their returns.
+    """
     settings = setup.settings
-    rows, returns, best, thrown_away = [], [], 0.0, 0
+    rows: list[Tensor] = []
+    returns: list[Tensor] = []
+    best, thrown_away = 0.0, 0
     for start in range(0, settings.policies, AT_ONCE):
         count = min(AT_ONCE, settings.policies - start)
         fresh = setup.initialize(count)
@@ -139,13 +143,17 @@ def collect(setup: Setup, task: ClassificationTask, generator: np.random.Generat
             found = task.measure(setup.show(fresh), seeds)
         places = [i for i, one in enumerate(found) if _is_kept(one, settings.most_accuracy)]
         rows.append(fresh[places])
-        returns += [found[i].training_return for i in places]
+        returns.append(
+            torch.tensor([found[i].training_return for i in places], dtype=torch.float64)
+        )
         best = max([best, *(found[i].return_ / 100 for i in places)])
         thrown_away += count - len(places)
-    if len(returns) < 2:
+    together = torch.cat(returns)
+    if len(together) < 2:
         raise BadInput("no random classifier was bad enough to learn from")
-    together = torch.tensor(returns, dtype=torch.float64, device=setup.device)
-    return Measured(torch.cat(rows), together, best, thrown_away)
+    level = together.mean()
+    alike = torch.cat([level + one - one.mean() for one in returns if len(one)])
+    return Measured(torch.cat(rows), alike.to(setup.device), best, thrown_away)
 
 
 def _is_kept(episode: Episode, most_accuracy: float) -> bool:
@@ -247,14 +255,13 @@ def climb(
 
 def choose(curve: dict[str, list[Any]], by: str) -> list[float]:
     """Test accuracy of each fresh policy at the step that was chosen for it: where it was best on
-    validation images, or the last one within what the judges know."""
+    validation images, or, by the distance alone, where it was nearest to what the judges know after
+    it had been farthest from it. (At first all policies are near: they do nothing yet.)"""
     chosen = []
     for place in range(len(curve["distance"][0])):
+        values = [row[place] for row in curve[by]]
+        step = values.index(max(values))
         if by == "distance":
-            within = [row[place] <= MOST_DISTANCE for row in curve["distance"]]
-            step = len(within) - 1 if all(within) else max(0, within.index(False) - 1)
-        else:
-            values = [row[place] for row in curve[by]]
-            step = values.index(max(values))
+            step = values.index(min(values[step:]), step)
         chosen.append(float(curve["test_accuracy"][step][place]))
     return chosen

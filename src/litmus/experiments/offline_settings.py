@@ -46,7 +46,7 @@ PRESETS = {
         heads=((), (), (), ()),
         updates=6_000,
         batch_size=64,
-        familiarity_weight=0.1,
+        familiarity_weight=2.0,
         probing_lr=1e-2,
         evaluator_lr=1e-2,
     ),

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any
 
 from litmus.errors import BadInput, suggest
+from litmus.experiments.baselines import BASELINES
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.plan import read_seeds
-from litmus.experiments.random_policy import RANDOM
 from litmus.fields import MOST_STEPS, Values, check_whole
 from litmus.files import read_json, read_plain
 
@@ -61,7 +61,7 @@ def read_plan_file(path: Path) -> Grid:
         steps=lambda task: steps,
         options=_read_options(path, "options", values.get("options", {})),
         grid=_read_grid(path, values.get("grid", {})),
-        is_beside_random=RANDOM in names,
+        beside=tuple(name for name in names if name in BASELINES),
     )
 
 
@@ -98,7 +98,7 @@ def _choose_variants(
 ) -> tuple[Variant, ...]:
     known = Grid(title="", tasks=(), variants=tuple(own.values()), seeds=())
     return tuple(
-        known.find(name, None if name in own else preset) for name in names if name != RANDOM
+        known.find(name, None if name in own else preset) for name in names if name not in BASELINES
     )
 
 

@@ -12,6 +12,7 @@ from litmus.analysis.records import RunRecord, read_record
 from litmus.errors import BadInput
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.random_policy import RANDOM, UNTRAINED, RandomJob
+from litmus.experiments.sb3_ars import SB3_ARS, Sb3ArsJob
 from litmus.reports.comparison import ComparisonReport
 from litmus.reports.comparison_table import Figures
 from litmus.reports.progress import ReportProgress
@@ -57,15 +58,29 @@ def read_grid(
     if not groups:
         raise BadInput(f"no run in {folder} is finished yet")
     cells = [_make_cell(group) for group in groups]
-    measured = [job for job in jobs if isinstance(job, RandomJob)]
-    for one in measured:
-        cells += _make_random_cell(one, folder / one.folder)
-    if measured:
+    beside = _read_sb3_ars(jobs, folder, missing)
+    cells += map(_make_cell, beside)
+    for one in jobs:
+        cells += _make_random_cell(one, folder / one.folder) if isinstance(one, RandomJob) else []
+    if len(cells) > len(groups):
         cells += _make_untrained_cells(cells)
     order = list(dict.fromkeys(job.task for job in trained))
     cells.sort(key=lambda cell: order.index(cell.task))
     comparison = Comparison(tuple(cells))
-    return ComparisonReport(title, comparison, groups, paper, missing, remarks)
+    return ComparisonReport(title, comparison, groups, paper, missing, remarks, beside)
+
+
+def _read_sb3_ars(jobs: Sequence[Job], folder: Path, missing: list[str]) -> list[Group]:
+    """Its trainings that are finished, by task; the others are named in `missing`."""
+    members: dict[str, list[RunRecord]] = {}
+    for job in jobs:
+        if isinstance(job, Sb3ArsJob):
+            record = job.read_record(folder / job.folder)
+            if record is None or record.final_return is None:
+                missing.append(f"{job.name}: not finished, or never evaluated")
+            else:
+                members.setdefault(job.task, []).append(record)
+    return [Group(SB3_ARS, task, SB3_ARS, tuple(records)) for task, records in members.items()]
 
 
 def _read_finished(job: TrainJob, folder: Path) -> tuple[RunRecord | None, str]:

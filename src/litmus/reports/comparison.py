@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from litmus.analysis.comparison import Comparison
+from litmus.analysis.comparison import TEST, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord
 from litmus.analysis.statistics import FEWEST_FOR_INTERVAL
@@ -34,10 +34,12 @@ from litmus.reports.html import count, note, paragraph, show_number, table, tag
 from litmus.reports.page import Content, write_page
 from litmus.reports.plots import write_figures
 from litmus.reports.provenance import write_configuration, write_run_table
+from litmus.reports.reaching import REACHING, describe_reaching, write_reaching
 from litmus.reports.sections import Sections
 from litmus.reports.words import write_glossary
 from litmus.runs.final import DEFINITION
 
+UNTRAINED = "untrained"
 MOST_CONFIGURATIONS = 24
 """That are written out whole on the page."""
 
@@ -53,6 +55,8 @@ class ComparisonReport:
     """Runs that are planned and not finished, or that cannot be read, in words."""
     remarks: Sequence[str] = ()
     """What is wrong with runs that are in it."""
+    beside: Sequence[Group] = ()
+    """Trainings of other software: with curves, but no runs of litmus."""
 
     @property
     def records(self) -> list[RunRecord]:
@@ -60,7 +64,7 @@ class ComparisonReport:
 
     def write(self, folder: Path) -> list[Path]:
         """table.md, table.json, report.html and figures/."""
-        charts = draw_curves(self.comparison, self.groups)
+        charts = draw_curves(self.comparison, [*self.groups, *self.beside])
         profile = draw_profiles(self.comparison) if len(self.comparison.trained) > 1 else None
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -78,10 +82,14 @@ class ComparisonReport:
     def write_results(self, path: Path) -> None:
         """The table with every seed's curve as one JSON file, and the Markdown beside it."""
         results = self.comparison.to_json()
-        for group in self.groups:
-            cell = results.get(group.task, {}).get(group.label)
-            if cell is not None:
-                cell["curves"] = {str(record.seed): _read_curve(record) for record in group.records}
+        for cell in self.comparison.cells:
+            if (figure := self.paper.find(cell)) is not None:
+                results[cell.task][cell.algorithm]["paper"] = list(figure)
+        for group in (*self.groups, *self.beside):
+            found = results.get(group.task, {}).get(group.label)
+            if found is not None:
+                curves = {str(record.seed): _read_curve(record) for record in group.records}
+                found |= {"curves": curves, **describe_reaching(group, self.paper)}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path, to_text(results, indent=None).encode())
@@ -97,6 +105,10 @@ class ComparisonReport:
         parts.append(write_markdown_table(TABLE_HEAD, write_rows(self.comparison, self.paper)))
         parts.append(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}")
         parts.append("Every seed:\n\n" + self._list_seeds())
+        parts += self._say_all_gains()
+        if reached := write_reaching(self.groups, self.paper):
+            parts.append(REACHING)
+            parts.append(write_markdown_table(*reached))
         if overall := self._write_overall():
             parts.append("Over all tasks. " + say_scores(self.comparison))
             parts += [write_markdown_table(head, rows) for _, head, rows in overall]
@@ -106,6 +118,12 @@ class ComparisonReport:
             parts.append("What could not be read:\n\n" + _list(self.remarks))
         parts.append(self._write_provenance())
         return "\n\n".join(parts) + "\n"
+
+    def _say_all_gains(self) -> list[str]:
+        """A sentence for each algorithm of litmus; of many, none."""
+        names = list(dict.fromkeys(group.label for group in self.groups))
+        said = [say_gains(self.comparison, name) for name in names if len(names) <= WIDEST]
+        return [sentence for sentence in said if sentence]
 
     def _list_seeds(self) -> str:
         lines = [
@@ -147,7 +165,8 @@ class ComparisonReport:
 
     def _write_provenance(self) -> str:
         """What the runs themselves say of where they come from."""
-        origins = [record.provenance for record in self.records]
+        beside = [record for group in self.beside for record in group.records]
+        origins = [record.provenance for record in (*self.records, *beside)]
         commands = _unique(shlex.join(map(str, one.get("command", []))) for one in origins)
         commits = _unique(str(one.get("commit")) for one in origins)
         versions = _unique(_join(one.get("versions")) for one in origins)
@@ -162,6 +181,12 @@ class ComparisonReport:
         sections, records = Sections(), self.records
         body = write_html(self.comparison, self.paper)
         body += paragraph(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}", "small")
+        body += "".join(map(paragraph, self._say_all_gains()))
+        if reached := write_reaching(self.groups, self.paper):
+            head, rows = reached
+            cells = [[escape(text) for text in row] for row in rows]
+            body += table(head, cells, "Steps to the paper's mean", numbers=range(2, len(head)))
+            body += paragraph(REACHING, "small")
         body += note(self.missing, "Not in these figures") if self.missing else ""
         body += note(self.remarks, "What could not be read") if self.remarks else ""
         sections.add("returns", "Final returns", "What each algorithm ended with.", body)
@@ -228,8 +253,8 @@ WORDS = (
     ),
     (
         "Above untrained",
-        "Whether the interval of what a policy earns more than before its training, seed by seed, "
-        "lies above zero.",
+        "Whether the policies of all seeds together earn more than before their training, by more "
+        f"than luck: {TEST}.",
     ),
     (
         "Interquartile mean",
@@ -253,6 +278,26 @@ def say_intervals(comparison: Comparison) -> str:
     if few:
         words += f" With fewer than {FEWEST_FOR_INTERVAL} seeds the range is shown instead."
     return words
+
+
+def say_gains(comparison: Comparison, name: str) -> str:
+    """In how many tasks an algorithm is better than before training, and than each other one."""
+    cells = [cell for cell in comparison.cells if cell.algorithm == name]
+    tested = [cell for cell in cells if cell.p_untrained is not None]
+    parts = []
+    if tested:
+        better = [cell for cell in tested if cell.is_above_untrained]
+        parts.append(
+            f"significantly better than the untrained policy on {len(better)} of "
+            f"{count(len(tested), 'task')} ({TEST})"
+        )
+    for other in comparison.algorithms:
+        pairs = [(cell, comparison.find(cell.task, other)) for cell in cells if other != name]
+        known = [(ours, theirs) for ours, theirs in pairs if theirs is not None]
+        if known and other != UNTRAINED:
+            above = sum(ours.mean.value >= theirs.mean.value for ours, theirs in known)
+            parts.append(f"a mean at or above that of {other} on {above} of {len(known)}")
+    return f"{name}: {'; '.join(parts)}." if parts else ""
 
 
 def say_scores(comparison: Comparison) -> str:

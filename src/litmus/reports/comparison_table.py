@@ -98,13 +98,12 @@ def show_interval(estimate: Estimate) -> str:
 
 
 def say_above_untrained(cell: Cell) -> str:
-    """Whether the interval of the gain lies above zero; few seeds cannot tell."""
-    gain = cell.gain
-    if gain is None:
+    """By a test of the gains; few seeds cannot tell."""
+    if not cell.untrained:
         return "–"
-    if gain.is_range:
+    if cell.p_untrained is None:
         return "too few seeds"
-    return "yes" if gain.low > 0 else "no"
+    return f"{'yes' if cell.is_above_untrained else 'no'} (p = {cell.p_untrained:.2g})"
 
 
 def shorten_task(task: str) -> str:

@@ -51,9 +51,10 @@ def draw_training(details: RunDetails) -> Chart | None:
     predicted = read_curve(record.rounds, "steps", "predicted_return")
     evaluated = record.measured_training_curve
     perturbed = read_curve(record.rounds, "steps", "training_mean")
+    judged, measured = ("newest θ", "average of θ") if _is_averaged(record) else ("θ", "θ")
     series = [
-        Series("θ, predicted by V", predicted.x, predicted.y, color=0),
-        Series("θ, measured", evaluated.x, evaluated.y, color=1),
+        Series(f"{judged}, predicted by V", predicted.x, predicted.y, color=0),
+        Series(f"{measured}, measured", evaluated.x, evaluated.y, color=1),
         Series("perturbed policies, measured", perturbed.x, perturbed.y, color=7),
     ]
     series = [one for one in series if np.asarray(one.x).size]
@@ -69,9 +70,19 @@ def draw_training(details: RunDetails) -> Chart | None:
     )
 
 
+def _is_averaged(record: RunRecord) -> bool:
+    """Whether what is measured is not the θ that V judges."""
+    return bool(record.config.get("policy_average"))
+
+
 def _describe_predictions(record: RunRecord, predicted: Curve, evaluated: Curve) -> str:
     """What the lower panel shows, and whether V promised too much at the end."""
     words = "Bottom: what V predicted for the policy θ, and what was measured. "
+    if _is_averaged(record):
+        words += (
+            "V's predictions are for the newest θ, and measured is the average of θ over rounds: "
+            "they are two policies, and what they earn may differ. "
+        )
     if not evaluated.x.size and record.removes_bonus:
         return words + (
             "V predicts returns without the survival bonus, and the evaluations of θ in this run "
@@ -81,8 +92,8 @@ def _describe_predictions(record: RunRecord, predicted: Curve, evaluated: Curve)
         return words.strip()
     said, earned = _mean_of_end(predicted), _mean_of_end(evaluated)
     return words + (
-        f"In the last tenth of the run V predicted {show_number(said)} on average, and θ earned "
-        f"{show_number(earned)}."
+        f"In the last tenth of the run V predicted {show_number(said)} on average, and "
+        f"{'the average of θ' if _is_averaged(record) else 'θ'} earned {show_number(earned)}."
     )
 
 

@@ -49,13 +49,16 @@ def _find_commit() -> str | None:
     """The commit of the checkout that this file belongs to, if it belongs to one."""
     if _ask_git("ls-files", "--error-unmatch", Path(__file__).name) is None:
         return None  # installed: a repository around it is another project's
-    return _ask_git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+    commit = _ask_git("rev-parse", "HEAD")
+    changes = _ask_git("status", "--porcelain", "--untracked-files=no")
+    return f"{commit}-dirty" if commit and changes else commit
 
 
 def _ask_git(*arguments: str) -> str | None:
     try:
         done = subprocess.run(
-            ["git", *arguments],
+            # Without writing: a training that is killed here would leave the index locked.
+            ["git", "--no-optional-locks", *arguments],
             cwd=Path(__file__).parent,
             capture_output=True,
             text=True,

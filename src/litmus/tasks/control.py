@@ -22,6 +22,7 @@ from litmus.tasks.base import (
     RolloutPolicy,
     Transition,
 )
+from litmus.tasks.box2d import renew_world
 from litmus.tasks.gymnasium_registry import make_environment
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class ControlTask:
         """
         act, step, limit = policy.act, self._inner.step, self._limit
         observations, removes_bonus = self._observations, self.remove_survival_bonus
-        observation = self.environment.reset(seed=seed)[0]
+        observation = self._reset(seed)
         return_, bonus, steps, is_over = 0.0, 0.0, 0, False
         while not is_over:
             if steps == len(observations):
@@ -77,7 +78,7 @@ class ControlTask:
 
     def step_through(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[Transition]:
         step, limit, copy = self._inner.step, self._limit, np.array
-        observation = copy(self.environment.reset(seed=seed)[0])
+        observation = copy(self._reset(seed))
         steps, is_over = 0, False
         while not is_over:
             action = act(observation)
@@ -93,6 +94,11 @@ class ControlTask:
 
     def close(self) -> None:
         self.environment.close()
+
+    def _reset(self, seed: int) -> FloatArray:
+        renew_world(self.environment)
+        observation: FloatArray = self.environment.reset(seed=seed)[0]
+        return observation
 
     def _read_survival_bonus(self, info: dict[str, Any]) -> float:
         """What the environment says it paid for staying alive in this step."""

@@ -77,6 +77,8 @@ def make_named(
         with _quiet():
             return make(**options)
     except gymnasium.error.DependencyNotInstalled as error:
+        if needed := _find_family(entry):
+            raise BadInput(f"task '{name}' needs {needed[0]}: {needed[1]}") from error
         raise BadInput(f"task '{name}' needs a package: {one_line(error)}") from error
     except ModuleNotFoundError as error:
         raise BadInput(
@@ -104,7 +106,7 @@ def list_environments() -> list[str]:
 
 
 NEEDED = {
-    "gymnasium.envs.box2d": ("Box2D", "pip install 'gymnasium[box2d]'"),
+    "gymnasium.envs.box2d": ("Box2D", "pip install 'litmus-rl[box2d]'"),
     "gymnasium.envs.mujoco": ("mujoco", "pip install 'gymnasium[mujoco]'"),
 }
 """What environments of Gymnasium's import, and how it is installed."""
@@ -112,12 +114,17 @@ NEEDED = {
 
 def find_needed(environment_id: str) -> str:
     """What must be installed before a listed environment can be used; empty where nothing."""
-    module = str(registry[environment_id].entry_point).partition(":")[0]
-    for family, (package, command) in NEEDED.items():
-        if module.startswith(family):
-            return "" if _is_installed(package) else f"needs {package}: {command}"
-    package = module.partition(".")[0]
+    entry = registry[environment_id].entry_point
+    if family := _find_family(entry):
+        package, command = family
+        return "" if _is_installed(package) else f"needs {package}: {command}"
+    package = str(entry).partition(".")[0].partition(":")[0]
     return "" if _is_installed(package) else f"needs {package}"
+
+
+def _find_family(entry: object) -> tuple[str, str] | None:
+    """What the environments of this one's package need, and how to get it."""
+    return next((needed for start, needed in NEEDED.items() if str(entry).startswith(start)), None)
 
 
 def _is_installed(package: str) -> bool:

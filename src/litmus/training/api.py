@@ -47,7 +47,7 @@ def make_config(
     given = {**from_file, **options}
     if "task" not in given:
         raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
-    values = preset_values(preset, algorithm, str(given["task"]))
+    values = preset_values(preset, algorithm, str(given["task"]), given)
     known = find_options(algorithm, {**values, **given})
     # What a user's own class defines has its own defaults: a preset speaks of litmus' options.
     values = {name: v for name, v in values.items() if name in known and known[name].is_ours}

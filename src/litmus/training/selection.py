@@ -3,7 +3,7 @@
 A share of the steps measures θ now and then. What seems better than the best so far is measured
 once more before it takes its place. Learning that has clearly lost more than half of what it had
 gained, several times in a row, goes back to the best. In the end the best, the last and the
-untrained policy meet on fresh episodes.
+untrained policy meet on fresh episodes. A run that is too short for all this does without.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from litmus.algorithms.base import Algorithm, GoesBack
 from litmus.config import TrainConfig
 from litmus.rollouts.base import Collector, Request
-from litmus.runs.state import Candidate, SelectionState
+from litmus.runs.state import Candidate, Counters, SelectionState
 from litmus.seeding import Stream
 
 CLEARLY = 2.0
@@ -30,6 +30,8 @@ ITERATIONS_BETWEEN = 10
 FINALISTS, MOST_TIMES, FINAL_SHARE = 3, 8, 0.02
 """Policies that meet in the end. Each gets so many times the episodes of a measurement where they
 are cheap, and no more of the run's steps than this where they are not, but for one measurement."""
+MOST_SHARE = 1 / 3
+"""Of the run's steps that the first measurement and the end may take: else nothing is measured."""
 FINAL_INDEX = 2**40
 """Where the episodes of the end begin: a run that goes on later does not notice that they were."""
 
@@ -76,18 +78,11 @@ class Selection:
         self.config, self.collector, self.algorithm = config, collector, algorithm
         self.state: SelectionState | None = None
 
-    def begin(self) -> Measured | None:
-        """Measure the untrained policy."""
-        if self.config.selection_share == 0:
-            return None
-        untrained = self._describe_theta(steps=0)
-        self.state = SelectionState(untrained, untrained, self._find_center())
-        untrained = self._measure(self.state, untrained)
-        self.state.untrained = self.state.best = untrained
-        self.state.cost = self.state.spent
-        return Measured(
-            untrained.returns, self.state.spent, self.state.episodes, is_best=True, went_back=False
-        )
+    def begin(self) -> None:
+        """Remember the untrained policy."""
+        if self.config.selection_share:
+            untrained = self._describe_theta(steps=0)
+            self.state = SelectionState(untrained, untrained, self._find_center())
 
     @property
     def reserve(self) -> int:
@@ -101,16 +96,18 @@ class Selection:
         affordable = int(FINAL_SHARE * self.config.steps / max(1, state.cost))
         return max(1, min(affordable, MOST_TIMES))
 
-    def measure_if_due(self, steps: int, iterations: int) -> Measured | None:
-        """`steps` and `iterations`: of the run so far."""
-        state, share = self.state, self.config.selection_share
+    def measure_if_due(self, counters: Counters) -> Measured | None:
+        state, share, steps = self.state, self.config.selection_share, counters.steps
+        if state is None or counters.episodes == 0:
+            return None
+        if state.episodes == 0:
+            return self._measure_untrained(state, steps / counters.episodes)
         if (
-            state is None
-            or state.spent + state.cost > share * steps
-            or iterations < state.measured_at + ITERATIONS_BETWEEN
+            state.spent + state.cost > share * steps
+            or counters.iterations < state.measured_at + ITERATIONS_BETWEEN
         ):
             return None
-        state.measured_at = iterations
+        state.measured_at = counters.iterations
         spent, episodes = state.spent, state.episodes
         theta = self._measure(state, self._describe_theta(steps))
         state.cost = state.spent - spent
@@ -129,9 +126,22 @@ class Selection:
             theta.returns, state.spent - spent, state.episodes - episodes, is_best, went_back
         )
 
+    def _measure_untrained(self, state: SelectionState, episode_steps: float) -> Measured | None:
+        """Now that it is known how long episodes are; give up where they are too long."""
+        measurements = 1 + FINALISTS
+        wanted = measurements * self.config.selection_episodes * episode_steps
+        if wanted > MOST_SHARE * self.config.steps:
+            self.state = None
+            return None
+        untrained = state.untrained = state.best = self._measure(state, state.untrained)
+        state.cost = state.spent
+        return Measured(
+            untrained.returns, state.spent, state.episodes, is_best=True, went_back=False
+        )
+
     def choose(self, steps: int) -> Choice | None:
         """Let the policies meet on episodes that none of them has seen; `steps`: of the run."""
-        if self.state is None:
+        if self.state is None or self.state.episodes == 0:
             return None
         count = self._count_times(self.state) * self.config.selection_episodes
         indices, spent, met = range(FINAL_INDEX, FINAL_INDEX + count), 0, []

@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 
 from litmus.algorithms import ALGORITHMS
-from litmus.algorithms.base import Algorithm, ForgetsRounds, Progress, Resources
+from litmus.algorithms.base import Algorithm, Progress, Resources
 from litmus.errors import BadInput, RunFailed, command, one_line
-from litmus.files import describe_os_error, open_plain
+from litmus.files import describe_os_error
 from litmus.rollouts.base import Round, Setting
 from litmus.rollouts.machine import count_learning_cores
 from litmus.rollouts.make import Cluster, make_collector
-from litmus.runs.checkpoint import forget_newer, write_checkpoint
 from litmus.runs.metrics import MetricsFile
 from litmus.runs.provenance import describe_process, find_kernels
-from litmus.runs.restore import MALFORMED, Restored, open_journal
+from litmus.runs.restore import Restored, open_journal
 from litmus.runs.run import Run
-from litmus.runs.snapshots import append_snapshot, cut_snapshots
-from litmus.runs.state import Counters, EvaluatorState, PolicyState, RunState
+from litmus.runs.snapshots import append_snapshot
+from litmus.runs.state import Counters, PolicyState
 from litmus.tasks import find_task
 from litmus.training.callbacks import Callback, CallbackRaised, Teller
+from litmus.training.checkpoints import Checkpoints
 from litmus.training.display import Display
 from litmus.training.evaluations import Evaluations
 from litmus.training.interrupts import Interrupted, InterruptFlag
@@ -99,19 +99,23 @@ class Trainer:
         self.journal = open_journal(run, self.architecture, self.config.history_rounds)
         self.selection = Selection(self.config, self.collector, self.algorithm)
         self.evaluations = Evaluations(self.config, self.collector, self.algorithm, self.counters)
+        self.checkpoints = Checkpoints(
+            run,
+            self.config,
+            self.architecture,
+            self.algorithm,
+            self.journal,
+            self.selection,
+            self.evaluations,
+            self.counters,
+            self.cores,
+        )
         if restored is not None:
-            try:
-                self._load(restored)
-            except MALFORMED as error:
-                if isinstance(error, BadInput) or is_out_of_memory(error):
-                    raise
-                where, reason = restored.checkpoint, one_line(error)
-                raise BadInput(f"{where} does not fit its run: {reason}") from error
+            self.checkpoints.restore(restored)
             self._compare_kernels()
         self.metrics = MetricsFile(run.metrics_path)
         self.tensorboard = make_tensorboard(run, self.config, self.counters.steps)
         self._started = time.monotonic() - self.counters.wall_s
-        self._checkpointed = time.monotonic()
         run.add_provenance(describe_process())
 
     def _compare_kernels(self) -> None:
@@ -133,11 +137,10 @@ class Trainer:
         try:
             with torch_threads(self.device, self.cores):
                 if self.counters.iterations == 0:
+                    self.selection.begin()
                     self._take_snapshot_if_due()
                     self.evaluations.start_if_due()
                     self._save()
-                if self.selection.state is None:
-                    self._record_measurement(self.selection.begin())
                 if self._interrupt.is_set:
                     raise Interrupted
                 while self.counters.steps + self.selection.reserve < self.config.steps:
@@ -180,16 +183,14 @@ class Trainer:
         self._record(self.algorithm.iterate())
         self._take_snapshot_if_due()
         self._finish_evaluation()
-        self._record_measurement(
-            self.selection.measure_if_due(self.counters.steps, self.counters.iterations)
-        )
+        self._measure_if_due()
         self.evaluations.start_if_due()
         self.display.update(self.counters.steps, self.counters.latest_return)
         self._tell()
         if self._interrupt.is_set:
             self._save()
             raise Interrupted
-        if time.monotonic() - self._checkpointed >= self.config.checkpoint_seconds:
+        if self.checkpoints.is_due:
             self._save()
 
     def _tell(self) -> None:
@@ -233,9 +234,17 @@ class Trainer:
             "dropped": counters.dropped,
         }
 
-    def _record_measurement(self, measured: Measured | None) -> None:
-        if measured is None:
-            return
+    def _measure_if_due(self) -> None:
+        has_begun = self.selection.state is not None
+        measured = self.selection.measure_if_due(self.counters)
+        if measured is not None:
+            self._record_measurement(measured)
+        elif has_begun and self.selection.state is None:
+            self.display.note(
+                "the run is too short to measure which policy is best: the last is handed over"
+            )
+
+    def _record_measurement(self, measured: Measured) -> None:
         counters, steps = self.counters, self.counters.steps
         counters.steps += measured.steps
         counters.episodes += measured.episodes
@@ -295,7 +304,7 @@ class Trainer:
         self._save()
         choice = self.selection.choose(self.counters.steps)
         if choice is None:
-            self._describe_policy().build().save(self.run.policy_path)
+            self.checkpoints.policy.build().save(self.run.policy_path)
         else:
             self._hand_over(choice)
         if self.algorithm.evaluator is not None:
@@ -346,61 +355,9 @@ class Trainer:
     def _wall(self) -> float:
         return time.monotonic() - self._started
 
-    def _describe_policy(self) -> PolicyState:
-        algorithm = self.algorithm
-        return PolicyState.of(self.architecture, algorithm.flat_params, algorithm.normalizer)
-
     def _save(self) -> None:
-        """Write a checkpoint; what it counts on is brought to the disk first."""
-        self.metrics.sync()
-        self.journal.sync()
         self.counters.wall_s = self._wall()
-        self.counters.metrics_bytes = self.metrics.size
-        still_needed = self.counters.first_round  # by the checkpoint before, which is kept too
-        if self.config.history_rounds and isinstance(self.algorithm, ForgetsRounds):
-            self.counters.first_round = self.algorithm.oldest_round
-        evaluator = self.algorithm.evaluator
-        state = RunState(
-            self.counters,
-            self.cores,
-            self._describe_policy(),
-            None if evaluator is None else EvaluatorState.of(evaluator),
-            self.evaluations.running,
-            self.selection.state,
-            dict(self.algorithm.state_dict()),
-        )
-        try:
-            write_checkpoint(self.run.checkpoints_path, self.counters.iterations, state.to_tree())
-        except (TypeError, ValueError) as error:
-            raise RunFailed(f"the algorithm's state cannot be kept: {one_line(error)}") from error
-        self.journal.forget(min(still_needed, self.counters.rounds - self.config.history_rounds))
-        self._checkpointed = time.monotonic()
-
-    def _load(self, restored: Restored) -> None:
-        """Go back to a checkpoint: whatever was written after it is written again."""
-        state, evaluator = restored.state, self.algorithm.evaluator
-        if (evaluator is None) != (state.evaluator is None):
-            raise ValueError("it is of another algorithm")
-        if evaluator is not None and state.evaluator is not None:
-            evaluator.load_state_dict(state.evaluator.tensors)
-        self.algorithm.load_state_dict(state.algorithm, restored.rounds)
-        self._cut_back(restored)
-        self.selection.state = state.selection
-        self.evaluations.restore(state.evaluation)
-
-    def _cut_back(self, restored: Restored) -> None:
-        """Forget what was written after a checkpoint that could be loaded."""
-        forget_newer(restored.checkpoint)
-        with open_plain(self.run.metrics_path, "ab") as file:
-            if file.tell() < self.counters.metrics_bytes:
-                raise BadInput(f"{self.run.metrics_path} is shorter than its checkpoint says")
-            file.truncate(self.counters.metrics_bytes)
-        if self.algorithm.keeps_rounds:
-            self.journal.cut(self.counters.rounds)
-        evaluator = self.algorithm.evaluator
-        if evaluator is not None and evaluator.probing_states is not None:
-            shape = tuple(evaluator.probing_states.shape)
-            cut_snapshots(self.run.snapshots_path, self.counters.snapshots_taken, shape)
+        self.checkpoints.save(self.metrics)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -42,9 +42,16 @@ def test_the_gain_is_taken_seed_by_seed() -> None:
     """The seeds differ far more than what each of them gained."""
     untrained = (0.0, 100.0, 200.0, 300.0, 400.0)
     cell = make_cell("ours", tuple(value + 5.0 for value in untrained), untrained=untrained)
-    assert cell.gain is not None
-    assert (cell.gain.low, cell.gain.value, cell.gain.high) == (5.0, 5.0, 5.0)
-    assert make_cell("ours", (1.0,), untrained=()).gain is None
+    assert cell.p_untrained == 1 / 2**5  # no other signs give as much
+    assert cell.is_above_untrained
+    assert make_cell("ours", (1.0,) * 5, untrained=()).p_untrained is None
+    assert make_cell("ours", (1.0,) * 4).p_untrained is None  # too few to tell
+
+
+def test_a_table_is_read_back_as_it_was_written() -> None:
+    cells = (make_cell("ours", (1.0, 2.5)), make_cell("random", (0.5,), untrained=(), steps=0))
+    told = json.loads(json.dumps(Comparison(cells).to_json()))
+    assert Comparison.from_json(told) == Comparison(cells)
 
 
 def test_scores_go_from_the_untrained_policies_to_the_best_algorithm() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from litmus.analysis.statistics import (
     Curve,
     average_curves,
+    compute_sign_flip_p,
     interquartile_mean,
     mean,
     performance_profile,
@@ -213,3 +215,18 @@ def test_points_of_a_curve_are_put_in_order() -> None:
     curve = Curve.of([(5, 2.0), (1, 1.0), (5, 3.0)])
     assert curve.x.tolist() == [1, 5]
     assert curve.y.tolist() == [1, 3]
+
+
+def test_a_sign_flip_test_is_wrong_as_often_as_it_says() -> None:
+    """Where either sign is as likely, one result in twenty has a p below 0.05, and no more."""
+    sizes = np.array([1.0, 2.1, 3.3, 4.6, 6.0, 7.7, 9.5])
+    found = np.array([compute_sign_flip_p(sizes * s) for s in product((-1, 1), repeat=7)])
+    for level in (0.02, 0.05, 0.1, 0.5):
+        assert level - 3 / 2**7 < np.mean(found < level) <= level
+
+
+def test_a_sign_flip_test_has_known_answers() -> None:
+    assert compute_sign_flip_p([1.0, 2.0, 3.0]) == 1 / 8
+    assert compute_sign_flip_p([1.0, 2.0, -3.0]) == 5 / 8  # sums of 6, 4, 2, 0 and 0
+    assert compute_sign_flip_p([0.0] * 5) == 1.0
+    assert compute_sign_flip_p([1.0] * 20) < 1e-3

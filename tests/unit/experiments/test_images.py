@@ -16,7 +16,7 @@ from litmus.experiments.image_results import add_result, summarize
 from litmus.experiments.jobs import TrainJob, build_job, describe_job
 from litmus.experiments.mnist_offline import MNIST_OFFLINE, OfflineJob
 from litmus.experiments.mnist_online import MNIST_ONLINE
-from litmus.experiments.offline import MOST_DISTANCE, Setup, choose, collect, fit
+from litmus.experiments.offline import AT_ONCE, Setup, choose, collect, fit
 from litmus.experiments.offline_settings import PRESETS, OfflineSettings
 from litmus.experiments.plan import Choices
 from litmus.reports.progress import make_progress
@@ -118,16 +118,24 @@ def test_a_seed_is_done_once_and_written_up(data: str, tmp_path: Path) -> None:
 
 def test_the_step_is_chosen_without_test_images() -> None:
     curve = {
-        "validation_accuracy": [[0.1], [0.9], [0.5]],
-        "distance": [[0.1], [1.0], [MOST_DISTANCE + 1]],
-        "test_accuracy": [[0.2], [0.3], [1.0]],
+        "validation_accuracy": [[0.1], [0.9], [0.5], [0.5]],
+        "distance": [[0.1], [5.0], [3.0], [4.0]],
+        "test_accuracy": [[0.2], [0.3], [0.4], [1.0]],
     }
     assert choose(curve, by="validation_accuracy") == [0.3]
-    assert choose(curve, by="distance") == [0.3]
-    curve["distance"] = [[MOST_DISTANCE + 1]] * 3
-    assert choose(curve, by="distance") == [0.2]
-    curve["distance"] = [[0.0]] * 3
-    assert choose(curve, by="distance") == [1.0]
+    assert choose(curve, by="distance") == [0.4]  # the nearest after the farthest
+
+
+def test_a_policy_that_goes_ever_farther_is_taken_at_its_end() -> None:
+    curve = {"distance": [[0.1], [1.0], [2.0]], "test_accuracy": [[0.2], [0.3], [0.4]]}
+    assert choose(curve, by="distance") == [0.4]
+
+
+def test_returns_of_random_networks_are_free_of_what_their_images_cost_all(data: str) -> None:
+    setup, tasks = make_setup(data, replace(SMALL, policies=2 * AT_ONCE, most_accuracy=1.0))
+    measured = collect(setup, tasks[0], np.random.default_rng(0))
+    first, second = measured.returns.split(AT_ONCE)
+    assert float(first.mean()) == pytest.approx(float(second.mean()), abs=1e-12)
 
 
 def test_a_preset_that_there_is_not_is_named() -> None:

@@ -139,7 +139,7 @@ def test_runs_are_planned_seed_by_seed_and_on_one_core_each() -> None:
 
 
 def test_a_job_travels_as_json() -> None:
-    for job in make_grid(is_beside_random=True).plan("test", Choices()).jobs:
+    for job in make_grid(beside=("random", "sb3-ars")).plan("test", Choices()).jobs:
         assert build_job(json.loads(json.dumps(describe_job(job)))) == job
 
 
@@ -170,7 +170,7 @@ def test_a_preset_replaces_those_that_a_name_does_not_say() -> None:
         ({"tasks": ("toys:ToyWlak-v0",)}, "did you mean 'ToyWalk-v0'"),
         ({"algorithms": ("psvf",)}, "unknown algorithm 'psvf'; did you mean 'pssvf'"),
         ({"algorithms": ("pssvf-papr",)}, "did you mean 'pssvf-paper'"),
-        ({"algorithms": ("random",)}, "random actions alone"),
+        ({"algorithms": ("random",)}, "random alone"),
         ({"preset": "smal"}, "unknown preset 'smal'; did you mean 'small'"),
         ({"seeds": tuple(range(9_999)), "tasks": tuple(f"{n}" for n in range(99))}, "100,000 runs"),
     ],

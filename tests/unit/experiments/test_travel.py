@@ -11,7 +11,7 @@ import litmus
 from litmus.experiments import travel
 from litmus.experiments.travel import Piece, Sender, forget_others, receive
 from litmus.runs import checkpoint
-from litmus.training import trainer
+from litmus.training import checkpoints
 
 
 def read_all(folder: Path) -> dict[str, bytes]:
@@ -121,7 +121,7 @@ def test_a_copy_taken_at_any_write_of_a_run_goes_on_to_the_same_end(
         write(directory, number, tree)  # type: ignore[arg-type]
         take(2 * number + 1)
 
-    monkeypatch.setattr(trainer, "write_checkpoint", write_and_take)
+    monkeypatch.setattr(checkpoints, "write_checkpoint", write_and_take)
     train_tiny(tmp_path / "run", **options)
     monkeypatch.undo()
     assert len(taken) > 3

@@ -10,9 +10,10 @@ from harness import train_tiny
 
 from litmus.analysis.comparison import Cell, Comparison
 from litmus.analysis.groups import Group
-from litmus.analysis.records import read_record
-from litmus.reports.comparison import ComparisonReport, say_beside_paper
+from litmus.analysis.records import RunRecord, read_record
+from litmus.reports.comparison import ComparisonReport, say_beside_paper, say_gains
 from litmus.reports.comparison_table import Figures, say_above_untrained, write_rows, write_wide
+from litmus.reports.reaching import describe_reaching, write_reaching
 
 PAPER = Figures({"Hopper": {"ours": (2969.0, 165.0), "theirs": (2340.0, None)}})
 
@@ -25,7 +26,7 @@ def make_cell(algorithm: str, mean: float, count: int = 5, task: str = "Hopper-v
 def test_a_row_shows_what_is_known_beside_the_paper() -> None:
     (row,) = write_rows(Comparison((make_cell("ours", 3000.0),)), PAPER)
     assert row[:3] == ["Hopper-v5", "ours", "3,000 ± 1.58"]
-    assert row[5:] == ["5", "100", "0.00", "yes", "2,969 ± 165"]
+    assert row[5:] == ["5", "100", "0.00", "yes (p = 0.031)", "2,969 ± 165"]
     assert "range" not in row[3]
 
 
@@ -54,8 +55,45 @@ def test_it_is_said_where_an_algorithm_is_below_the_paper() -> None:
 @pytest.mark.parametrize(
     ("count", "gain", "said"), [(5, 9.0, "yes"), (5, 0.0, "no"), (4, 9.0, "too")]
 )
-def test_above_untrained_needs_an_interval_above_zero(count: int, gain: float, said: str) -> None:
+def test_above_untrained_needs_more_than_luck(count: int, gain: float, said: str) -> None:
     assert say_above_untrained(make_cell("ours", gain, count)).startswith(said)
+
+
+def test_it_is_said_how_often_an_algorithm_is_better() -> None:
+    comparison = Comparison(
+        (
+            *(make_cell("ours", 9.0), make_cell("theirs", 8.0), make_cell("untrained", 0.0)),
+            *(make_cell("ours", 0.0, task="Own"), make_cell("theirs", 8.0, task="Own")),
+        )
+    )
+    said = say_gains(comparison, "ours")
+    assert "better than the untrained policy on 1 of 2 tasks" in said
+    assert "at or above that of theirs on 1 of 2" in said
+    assert say_gains(comparison, "nobody") == ""
+
+
+def make_group(*curves: list[float]) -> Group:
+    records = []
+    for seed, means in enumerate(curves):
+        events = [
+            {"event": "evaluation", "steps": 100 * place, "mean": mean}
+            for place, mean in enumerate(means)
+        ]
+        record = RunRecord(Path(), str(seed), None, {"seed": seed}, events=tuple(events))
+        records.append(record)
+    return Group("ours", "Hopper-v5", "pssvf", tuple(records))
+
+
+def test_the_steps_to_the_papers_mean_are_those_of_the_first_evaluation_there() -> None:
+    group = make_group([0, 3000, 10], [0, 0, 2969], [0, 0, 2968])
+    found = write_reaching([group], PAPER)
+    assert found is not None
+    assert found[1] == [["Hopper-v5", "ours", "2,969", "200", "2 of 3"]]
+    assert describe_reaching(group, PAPER) == {"steps_to_paper": {"0": 100, "1": 200, "2": None}}
+    assert write_reaching([group], Figures()) is None
+    never = write_reaching([make_group([0, 3000], [0, 0], [0, 0])], PAPER)
+    assert never is not None
+    assert never[1][0][3] == "never"
 
 
 def test_names_of_ones_own_do_no_harm(tmp_path: Path) -> None:

@@ -102,6 +102,16 @@ def test_what_v_predicts_for_theta_stands_beside_what_theta_earned(details: RunD
     assert "θ earned" in drawn.sentence
 
 
+def test_it_is_said_that_an_average_is_measured_and_the_newest_judged(details: RunDetails) -> None:
+    config = {**details.record.config, "policy_average": 3.0}
+    averaged = replace(details, record=replace(details.record, config=config))
+    assert {"newest θ, predicted by V", "average of θ, measured"} < set(series_of(averaged))
+    drawn = draw_training(averaged)
+    assert drawn is not None
+    assert "they are two policies" in drawn.sentence
+    assert "the average of θ earned" in drawn.sentence
+
+
 def test_where_the_bonus_is_removed_theta_is_shown_without_it_too(hopper_run: Path) -> None:
     record = read_record(hopper_run)
     assert record.removes_bonus

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from litmus.config import PssvfConfig
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request
+from litmus.runs.state import Counters
 from litmus.seeding import Stream
 from litmus.tasks.base import Episode
 from litmus.training.selection import (
@@ -80,7 +81,15 @@ def make(share: float = 0.5, steps: int = 100_000) -> tuple[Selection, Wanderer,
     collector, algorithm = KnownReturns(), Wanderer()
     selection = Selection(config, collector, algorithm)  # type: ignore[arg-type]
     selection.begin()
+    selection.measure_if_due(Counters(steps=5, episodes=1, iterations=1))
     return selection, algorithm, collector
+
+
+def measure(selection: Selection, steps: int, iterations: int) -> Any:
+    """Ask whether it is time, in a run whose episodes take five steps."""
+    return selection.measure_if_due(
+        Counters(steps=steps, episodes=steps // 5, iterations=iterations)
+    )
 
 
 def visit(selection: Selection, algorithm: Wanderer, levels: list[float]) -> list[Any]:
@@ -88,9 +97,7 @@ def visit(selection: Selection, algorithm: Wanderer, levels: list[float]) -> lis
     measured = []
     for number, level in enumerate(levels, start=1):
         algorithm.level = level
-        measured.append(
-            selection.measure_if_due(10_000 * number, iterations=number * ITERATIONS_BETWEEN)
-        )
+        measured.append(measure(selection, 10_000 * number, number * ITERATIONS_BETWEEN))
     return measured
 
 
@@ -169,7 +176,7 @@ def test_learning_does_not_go_back_from_less_than_that(levels: list[float]) -> N
 def test_measuring_keeps_to_its_share_of_the_steps() -> None:
     selection, _, _ = make(share=0.1)
     for number in range(1, 200):
-        selection.measure_if_due(100 * number, iterations=number * ITERATIONS_BETWEEN)
+        measure(selection, 100 * number, number * ITERATIONS_BETWEEN)
         assert selection.state is not None
         assert selection.state.spent <= 0.1 * 100 * number + 3 * selection.state.cost
 
@@ -177,14 +184,33 @@ def test_measuring_keeps_to_its_share_of_the_steps() -> None:
 def test_nothing_is_measured_again_before_learning_has_had_a_few_rounds() -> None:
     selection, algorithm, _ = make()
     algorithm.level = 1.0
-    assert selection.measure_if_due(10_000, iterations=ITERATIONS_BETWEEN - 1) is None
-    assert selection.measure_if_due(10_000, iterations=ITERATIONS_BETWEEN) is not None
-    assert selection.measure_if_due(10_000, iterations=ITERATIONS_BETWEEN + 1) is None
+    assert measure(selection, 10_000, ITERATIONS_BETWEEN - 1) is None
+    assert measure(selection, 10_000, ITERATIONS_BETWEEN) is not None
+    assert measure(selection, 10_000, ITERATIONS_BETWEEN + 1) is None
+
+
+@pytest.mark.parametrize(("steps", "is_measured"), [(239, False), (240, True)])
+def test_a_run_that_measuring_would_take_more_than_a_third_of_does_without(
+    steps: int, is_measured: bool
+) -> None:
+    """Four times four episodes of five steps: untrained, and three policies in the end."""
+    selection, _, collector = make(steps=steps)
+    assert bool(collector.seen) == (selection.state is not None) == is_measured
+    assert (selection.choose(steps) is not None) == is_measured
+
+
+def test_nothing_is_measured_before_an_episode_has_ended() -> None:
+    selection, _, collector = make()
+    selection.begin()
+    collector.seen.clear()
+    assert selection.measure_if_due(Counters(steps=50, episodes=0, iterations=1)) is None
+    assert selection.choose(50) is None
+    assert collector.seen == []
 
 
 def test_without_a_share_nothing_is_measured() -> None:
     selection, _, collector = make(share=0.0)
-    assert selection.measure_if_due(10_000, iterations=100) is None
+    assert measure(selection, 10_000, iterations=100) is None
     assert selection.choose(10_000) is None
     assert selection.reserve == 0
     assert collector.seen == []

@@ -1,0 +1,19 @@
+"""Initial networks, drawn from a run's seed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import torch
+
+from litmus.seeding import Stream, make_generator
+
+
+@contextlib.contextmanager
+def drawing_networks(seed: int) -> Iterator[None]:
+    """In here, networks that are built draw their weights from this seed, and from no other."""
+    with torch.random.fork_rng(devices=[]):
+        generator = make_generator(seed, Stream.INITIALIZATION, 0)
+        torch.manual_seed(int(generator.integers(2**62)))
+        yield

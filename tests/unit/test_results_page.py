@@ -1,0 +1,58 @@
+"""docs/results.md is written from results/*.json, and says what they say."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from litmus.analysis.comparison import Cell, Comparison
+
+ROOT = Path(__file__).parents[2]
+SEEDS = tuple(range(100, 106))
+
+
+@pytest.fixture(scope="module")
+def maker() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_results", ROOT / "docs/make_results.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_cell(algorithm: str, return_: float, steps: int = 500) -> Cell:
+    return Cell("Hopper-v5", algorithm, steps, SEEDS, (return_,) * 6, (2.0,) * 6 if steps else ())
+
+
+def test_ours_stands_beside_what_it_must_beat(maker: ModuleType, tmp_path: Path) -> None:
+    cells = [make_cell("pssvf", 30.0), make_cell("sb3-ars", 20.0)]
+    cells += [make_cell("random", 1.0, steps=0), make_cell("untrained", 2.0, steps=0)]
+    results = Comparison(tuple(cells)).to_json()
+    results["Hopper-v5"]["pssvf"] |= {
+        "paper": [2969.0, 165.0],
+        "steps_to_paper": {"100": 400, "101": None, "102": 300},
+    }
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results/control.json").write_text(json.dumps(results))
+    page = "# A\n<!-- results/control.json -->\nold\n<!-- end -->\n<!-- results/no.json -->\n"
+    written = maker.write_page(f"{page}<!-- end -->\nrest\n", tmp_path)
+    assert (
+        "| Hopper-v5 | 500 | 6 | 30.0 ± 0.00 | 2.00 ± 0.00 | 1.00 ± 0.00 | 20.0 ± 0.00 |" in written
+    )
+    assert "| 2,969 ± 165 | yes (p = 0.016) |" in written
+    assert "| Hopper-v5 | 2,969 | 400 | 2 of 3 |" in written
+    assert "untrained policy on 1 of 1 task" in written
+    assert "old" not in written
+    assert "Not measured yet; the command is `litmus experiment no" in written
+    assert written.endswith("rest\n")
+    assert maker.write_page(written, tmp_path) == written
+
+
+def test_the_page_is_up_to_date(maker: ModuleType) -> None:
+    page = (ROOT / "docs/results.md").read_text()
+    assert maker.write_page(page, ROOT) == page, "run docs/make_results.py"
