@@ -17,9 +17,9 @@ import numpy as np
 
 from litmus.errors import BadInput
 from litmus.evaluators.kernel import KernelEvaluator
-from litmus.experiments.grid import Grid, Variant, name_folder
+from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.image_results import add_result
-from litmus.experiments.jobs import Job, TrainJob
+from litmus.experiments.jobs import Job, TrainJob, name_folder
 from litmus.experiments.plan import Choices, Plan
 from litmus.experiments.sb3_agents import judge_agents
 from litmus.files import write_json
@@ -135,7 +135,7 @@ JUDGE = JudgeGrid(
     title="Policies of other runs, judged",
     tasks=TASKS,
     variants=(
-        Variant("pssvf", "pssvf", "adaptive"),
+        Variant("pssvf", "pssvf"),
         Variant("ars", "ars"),
         Variant("ars-linear", "ars", options={"hidden": ()}),
     ),
