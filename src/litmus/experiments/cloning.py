@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Adam
 
 from litmus.analysis.knowledge import measure_importance
@@ -31,7 +31,7 @@ from litmus.reports.figures import Chart, Panel, Series, View
 from litmus.runs.measured import TaskChoice
 from litmus.runs.run import Run
 
-STATES, STEPS, LR = 3, 3000, 1e-4
+STATES, STEPS, LR = 3, 1500, 1e-3
 ALIKE = 1e-6
 """Mean squared difference of actions below which a clone has nothing left to learn."""
 MOST_SUBSETS = 60
@@ -134,8 +134,9 @@ class Search:
         """A fresh policy that learned to do as the run's in these states, and nothing else."""
         teacher = self.run.policy
         torch.manual_seed(self.seed)
-        fresh = flatten(teacher.architecture.build())
-        clone = Policy(teacher.architecture, fresh, teacher.normalizer)
+        fresh = teacher.architecture.build()
+        start_at_zero(fresh)
+        clone = Policy(teacher.architecture, flatten(fresh), teacher.normalizer)
         states, wanted = self.states[list(indices)], self.actions[list(indices)]
         optimizer = Adam(clone.network.parameters(), lr=float(self.settings["lr"]))
         for _ in range(int(self.settings["steps"])):
@@ -146,6 +147,13 @@ class Search:
             loss.backward()
             optimizer.step()
         return clone.requires_grad_(False)
+
+
+def start_at_zero(network: nn.Module) -> None:
+    """What a clone does where it learned nothing is then not up to chance."""
+    layers = [one for one in network.modules() if isinstance(one, nn.Linear)]
+    for parameter in layers[-1].parameters() if layers else ():
+        nn.init.zeros_(parameter)
 
 
 def draw_clones(name: str, repeats: Sequence[dict[str, Any]]) -> Chart:
