@@ -27,7 +27,7 @@ def test_a_task_is_described_by_card_improvements_and_a_search(
     monkeypatch.setattr(experiment, "MEDIOCRE", (-1e9, 1e9))
     runs = [train_tiny(tmp_path / f"{seed}", steps=120, seed=seed).path for seed in range(2)]
     found = experiment.describe_task(fit_quickly(runs), runs)
-    assert found["runs"] == ["0", "1"]
+    assert found["runs"] == [f"{tmp_path.name}/0", f"{tmp_path.name}/1"]
     assert found["card"]["policies"] == 60
     assert {"before", "after", "gain", "predicted"} <= set(found["improve"][0])
     assert 1 <= found["rank"]["true_rank_of_the_one_found"] <= 4

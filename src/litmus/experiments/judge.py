@@ -78,7 +78,7 @@ def write_up(
 def describe_task(judge: KernelEvaluator, runs: Sequence[Path]) -> dict[str, Any]:
     policies = thin([read_run(path) for path in runs], 10**6)
     return {
-        "runs": [path.name for path in runs],
+        "runs": [name_run(path) for path in runs],
         "card": {name: value for name, value in judge.card.items() if name != "provenance"},
         "improve": improve_mediocre(judge, policies),
         "rank": search_best(judge, policies),
@@ -97,7 +97,7 @@ def improve_mediocre(
         done = improve(judge, build_policy(one), verify=VERIFYING)
         found.append(
             {
-                "policy": f"{Path(one.lineage).name}, {one.name}",
+                "policy": f"{name_run(Path(one.lineage))}, {one.name}",
                 "predicted": [float(value) for value in done.estimate.mean],
                 "before": float(np.mean(done.before)),
                 "after": float(np.mean(done.after)),
@@ -124,6 +124,11 @@ def search_best(judge: KernelEvaluator, policies: Sequence[MeasuredPolicy]) -> d
         "best_return": max(truth),
         "probability": found.probability,
     }
+
+
+def name_run(path: Path) -> str:
+    """'pssvf/seed-100': what differs between the runs of a task."""
+    return f"{path.parent.name}/{path.name}"
 
 
 def spread_evenly(policies: Sequence[MeasuredPolicy], count: int) -> list[MeasuredPolicy]:
