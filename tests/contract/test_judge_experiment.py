@@ -29,6 +29,7 @@ def test_a_task_is_described_by_card_improvements_and_a_search(
     found = experiment.describe_task(fit_quickly(runs), runs)
     assert found["runs"] == [f"{tmp_path.name}/0", f"{tmp_path.name}/1"]
     assert found["card"]["policies"] == 60
+    assert found["not_learned_from"] == [f"{tmp_path.name}/1"]
     assert {"before", "after", "gain", "predicted"} <= set(found["improve"][0])
     assert 1 <= found["rank"]["true_rank_of_the_one_found"] <= 4
     assert found["rank"]["episodes"] <= 4
