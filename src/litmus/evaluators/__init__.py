@@ -54,7 +54,7 @@ EVALUATORS = Registry(
         ),
         "kernel": Entry(
             "litmus.evaluators.kernel:KernelEvaluator",
-            "compares fingerprints with those of measured policies; what `litmus fit` makes",
+            "compares fingerprints with those of a zoo; `litmus fit` makes it",
             NoOptions,
         ),
         "flat": Entry(
