@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from litmus.analysis.judgement import Judgement
-from litmus.analysis.statistics import Floats
+from litmus.analysis.statistics import Floats, spread_evenly
 from litmus.analysis.stopping import IsStopped, never
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
@@ -76,8 +76,7 @@ def sample_buffer(
         for past in rounds
         for index, outcome in past.kept
     ][-capacity:]
-    if len(kept) > limit:
-        kept = [kept[i] for i in np.linspace(0, len(kept) - 1, limit).round().astype(int)]
+    kept = [kept[place] for place in spread_evenly(len(kept), limit)]
     rows = [past.rebuild(seed, index) for past, index, _ in kept]
     size = rounds[0].flat_params.size if rounds else 0
     flat_params = np.stack(rows) if rows else np.empty((0, size), np.float32)
@@ -137,7 +136,7 @@ def examine_probing_states(
 ) -> ProbingKnowledge:
     """Importance, gradients and component use of the probing states."""
     architecture = policy.architecture
-    rows = _spread(sample.flat_params, POLICIES_FOR_IMPORTANCE)
+    rows = sample.flat_params[spread_evenly(len(sample.flat_params), POLICIES_FOR_IMPORTANCE)]
     if not len(rows):
         rows = policy.flat_params.cpu().numpy()[None]
     states = evaluator.probing_states.detach()
@@ -197,19 +196,13 @@ def _measure_component_use(
     """How much V moves when a component of the probing states does, through the policies."""
     total = torch.zeros(evaluator.probing_states[0].numel(), dtype=torch.float64)
     # Each policy alone: the sign of its gradient must not cancel another's.
-    chosen = _spread(rows, 16)
+    chosen = rows[spread_evenly(len(rows), 16)]
     for row in chosen:
         states = evaluator.probing_states.detach().clone().requires_grad_()
         actions = FlatPopulation(architecture, torch.from_numpy(row).unsqueeze(0)).actions(states)
         (gradient,) = torch.autograd.grad(evaluator.value_of_actions(actions).sum(), states)
         total += gradient.flatten(1).abs().sum(dim=0).double()
     return np.asarray((total / max(1, len(chosen))).numpy())
-
-
-def _spread(rows: NDArray[np.float32], limit: int) -> NDArray[np.float32]:
-    if len(rows) <= limit:
-        return rows
-    return np.asarray(rows[np.linspace(0, len(rows) - 1, limit).round().astype(int)])
 
 
 def find_constant_components(

@@ -227,3 +227,8 @@ def average_curves(curves: Sequence[Curve], points: int = 300, seed: int = 0) ->
     shares = _draw_shares(np.random.default_rng(seed), len(curves))
     low, high = _find_interval(shares @ values)
     return Band(grid, values.mean(axis=0), low, high)
+
+
+def spread_evenly(count: int, most: int) -> NDArray[np.int64]:
+    """Places of at most so many of `count` things, from the first to the last."""
+    return np.linspace(0, count - 1, min(count, most)).round().astype(np.int64)

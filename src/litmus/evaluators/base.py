@@ -18,6 +18,7 @@ from typing import Any, Self, cast
 import torch
 from torch import Tensor, nn
 
+from litmus.errors import BadInput
 from litmus.evaluators import EVALUATORS
 from litmus.files import load_module, save_module
 from litmus.policies.architecture import Architecture
@@ -78,6 +79,19 @@ class Evaluator(nn.Module):
     def output(self, population: Population) -> Tensor:  # [B]
         """What the network says of each policy; differentiable in θ and in this module."""
         raise NotImplementedError
+
+    def ask(self, population: Population, num_actions: int) -> Tensor:  # [B, K, A]
+        """What each policy does in the probing states."""
+        states = cast(Tensor, self.probing_states)
+        actions = population.actions(
+            self.to_observations(states) if population.takes_raw else states
+        )
+        if actions.shape[2] != num_actions:
+            raise BadInput(
+                f"this evaluator was made for {num_actions} action parameters, and the policy has "
+                f"{actions.shape[2]}"
+            )
+        return actions
 
     def value(self, population: Population) -> Tensor:  # [B]
         """Predicted training return of each policy, in the task's unit."""

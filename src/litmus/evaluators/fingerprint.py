@@ -16,7 +16,6 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from litmus.errors import BadInput
 from litmus.evaluators import FingerprintOptions
 from litmus.evaluators.base import Evaluator, make_head, rescale_head
 from litmus.policies.architecture import Architecture
@@ -68,16 +67,7 @@ class FingerprintEvaluator(Evaluator):
         )
 
     def output(self, population: Population) -> Tensor:  # [B]
-        states: Tensor = self.probing_states
-        if population.takes_raw:
-            states = self.to_observations(states)
-        actions = population.actions(states)
-        if actions.shape[2] != self.num_actions:
-            raise BadInput(
-                f"this evaluator was made for {self.num_actions} action parameters, and the policy "
-                f"has {actions.shape[2]}"
-            )
-        return self._output_for(actions)
+        return self._output_for(self.ask(population, self.num_actions))
 
     def value_of_actions(self, actions: Tensor) -> Tensor:  # [B, K, A] -> [B]
         """V of policies that do this in the probing states."""

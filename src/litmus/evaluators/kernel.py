@@ -94,17 +94,9 @@ class KernelEvaluator(Evaluator):
         self.calibration = torch.tensor(numbers, dtype=torch.float64)
 
     def fingerprints(self, population: Population) -> Tensor:  # [B, K · A]
-        states = self.probing_states
-        if population.takes_raw:
-            states = self.to_observations(states)
-        actions = population.actions(states)
-        if actions.shape[2] != self.num_actions:
-            raise BadInput(
-                f"this evaluator was made for {self.num_actions} action parameters, and the policy "
-                f"has {actions.shape[2]}"
-            )
         center, half_range = self.action_units
-        in_units: Tensor = (actions.to(center.dtype) - center) / half_range
+        actions = self.ask(population, self.num_actions).to(center.dtype)
+        in_units: Tensor = (actions - center) / half_range
         return in_units.flatten(1)
 
     def output(self, population: Population) -> Tensor:  # [B]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from litmus.analysis.statistics import spread_evenly
 from litmus.errors import BadInput
 from litmus.evaluators.kernel import KernelEvaluator
 from litmus.experiments.grid import Grid, Variant
@@ -105,7 +106,7 @@ def improve_mediocre(
     low, high = (share * most for share in MEDIOCRE)
     inside = [one for one in policies if low < one.mean_return < high]
     found = []
-    for one in spread_evenly(inside, IMPROVED):
+    for one in thin_out(inside, IMPROVED):
         done = improve(judge, build_policy(one), verify=VERIFYING)
         found.append(
             {
@@ -120,7 +121,7 @@ def improve_mediocre(
 
 
 def search_best(judge: KernelEvaluator, policies: Sequence[MeasuredPolicy]) -> dict[str, Any]:
-    built = [build_policy(one) for one in spread_evenly(policies, RANKED)]
+    built = [build_policy(one) for one in thin_out(policies, RANKED)]
     with EpisodeRunner(TaskChoice.from_json(judge.card["task"]), seed=1) as runner:
         truth = [
             float(np.mean([one.return_ for one in runner.run(policy, range(EPISODES))]))
@@ -143,9 +144,8 @@ def name_run(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def spread_evenly(policies: Sequence[MeasuredPolicy], count: int) -> list[MeasuredPolicy]:
-    places = np.linspace(0, len(policies) - 1, min(count, len(policies))).round().astype(int)
-    return [policies[place] for place in places]
+def thin_out(policies: Sequence[MeasuredPolicy], most: int) -> list[MeasuredPolicy]:
+    return [policies[place] for place in spread_evenly(len(policies), most)]
 
 
 JUDGE = JudgeGrid(

@@ -7,7 +7,7 @@ begins again: the library's own files of a training under way are pickles, which
 from __future__ import annotations
 
 import importlib.metadata
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -99,15 +99,7 @@ class Sb3ArsJob:
         return known if known.get("trained") == self._describe() else {}
 
     def _describe(self) -> dict[str, Any]:
-        return {
-            "task": self.task,
-            "seed": self.seed,
-            "steps": self.steps,
-            "evaluate_every": self.evaluate_every,
-            "evaluate_episodes": self.evaluate_episodes,
-            "env_kwargs": dict(self.env_kwargs),
-            "max_episode_steps": self.max_episode_steps,
-        }
+        return {name: value for name, value in asdict(self).items() if name != "folder"}
 
     def _build_task(self) -> ControlTask:
         task = make_task_spec(self.task, "keep", self.env_kwargs, self.max_episode_steps).build()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.analysis.statistics import rank_correlation
+from litmus.analysis.statistics import rank_correlation, spread_evenly
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +60,7 @@ def describe(groups: Sequence[Answers]) -> dict[str, Any]:
 
 def draw_sample(measured: Floats, predicted: Floats) -> dict[str, list[float]]:
     """Some of the policies, for a figure."""
-    places = np.linspace(0, len(measured) - 1, min(MOST_SHOWN, len(measured))).round().astype(int)
+    places = spread_evenly(len(measured), MOST_SHOWN)
     return {
         "measured": [float(f"{one:.5g}") for one in measured[places]],
         "predicted": [float(f"{one:.5g}") for one in predicted[places]],

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from litmus.analysis.statistics import spread_evenly
 from litmus.errors import BadInput, option
 from litmus.policies.architecture import ARCHITECTURES, Architecture
 from litmus.policies.grouped import GroupedPopulation, RawPolicy
@@ -100,8 +101,7 @@ def thin(sources: Sequence[MeasuredPolicies], per_lineage: int) -> list[Measured
             groups.setdefault(one.lineage, []).append(one)
     chosen = []
     for group in groups.values():
-        places = np.linspace(0, len(group) - 1, min(per_lineage, len(group)))
-        chosen += [group[place] for place in places.round().astype(int)]
+        chosen += [group[place] for place in spread_evenly(len(group), per_lineage)]
     return chosen
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from litmus.analysis.statistics import spread_evenly
 from litmus.judging.data import FitData
 from litmus.judging.episodes import EpisodeRunner
 from litmus.judging.progress import Tell
@@ -20,8 +21,7 @@ def remeasure(data: FitData, episodes: int, seed: int, tell: Tell) -> FitData:
     chosen = []
     for name in data.lineage_names:
         places = np.flatnonzero(data.lineages == name)
-        spread = np.linspace(0, len(places) - 1, min(PER_LINEAGE, len(places)))
-        chosen += [int(place) for place in places[spread.round().astype(int)]]
+        chosen += [int(place) for place in places[spread_evenly(len(places), PER_LINEAGE)]]
     variances = []
     with EpisodeRunner(data.task, seed, None) as runner:
         for number, place in enumerate(chosen):
