@@ -106,6 +106,7 @@ def _paper_images() -> Values:
         "channels": (4, 8),
         "kernel_size": 3,
         "convolution_scale": 1.0,
+        "paired_filters": False,
         "env_kwargs": {"images_per_episode": 1024},
         "shared_start": False,
         "round_size": 1,
@@ -145,6 +146,8 @@ def _tuned_images() -> Values:
         # Noise in the convolutions hides what the linear layer does.
         "noise": 0.02,
         "convolution_scale": 0.1,
+        # Of filters drawn alone, some networks see next to nothing.
+        "paired_filters": True,
         "probing_lr": 1e-2,
         # One turn of updates per round.
         "round_turns": 1,
@@ -152,7 +155,7 @@ def _tuned_images() -> Values:
         "policy_updates": 8,
         "evaluator_lr": 3e-3,
         # Steps that fall, and an average: late steps undo what was found.
-        "policy_step": 2.0,
+        "policy_step": 2.8,
         "policy_step_decay": 50.0,
         "policy_average": 3.0,
         "recency_unit": "round",
@@ -169,6 +172,7 @@ def _quick_images() -> Values:
         "batch_size": 16,
         "evaluator_updates": 16,
         "policy_updates": 16,
+        "policy_step": 2.0,
         "policy_step_decay": 0.0,
         "policy_average": 0.0,
         "evaluate_every": 600,

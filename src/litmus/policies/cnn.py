@@ -35,6 +35,9 @@ class CnnArchitecture:
     convolution_scale: float = above(0, 1.0, 1e6)
     """How much the convolutions' parameters count: below 1, noise and learning change convolutions
     less than they change the linear layer. The network starts alike with any scale."""
+    paired_filters: bool = False
+    """Whether convolutions begin with pairs of opposite filters, and without biases: what one of a
+    pair does not see, the other does, and no network begins half blind."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "channels", tuple(self.channels))
@@ -69,7 +72,7 @@ class CnnArchitecture:
     def build(self) -> torch.nn.Module:
         from litmus.policies.networks import CnnNetwork
 
-        return CnnNetwork(self.shape, self.head)
+        return CnnNetwork(self.shape, self.head, self.paired_filters)
 
     def make_numpy_forward(self, flat_params: NDArray[np.float32]) -> None:
         """None: what measures images measures them in batches, through torch."""

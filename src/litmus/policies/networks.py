@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
@@ -70,13 +72,16 @@ class MlpNetwork(nn.Module):
 class CnnNetwork(nn.Module):
     """From normalised images [N, *state] to action parameters [N, A]."""
 
-    def __init__(self, shape: CnnShape, head: ActionHead) -> None:
+    def __init__(self, shape: CnnShape, head: ActionHead, paired_filters: bool = False) -> None:
         super().__init__()
         self.image, self.scale = shape.image, shape.scale
-        self.convolutions = nn.ModuleList(
-            nn.Conv2d(i, o, shape.kernel_size) for i, o in shape.convolutions
-        )
+        convolutions = [nn.Conv2d(i, o, shape.kernel_size) for i, o in shape.convolutions]
+        self.convolutions = nn.ModuleList(convolutions)
         with torch.no_grad():
+            for convolution in convolutions if paired_filters else ():
+                filters, half = convolution.weight, convolution.out_channels // 2
+                filters[half : 2 * half] = -filters[:half]
+                nn.init.zeros_(cast(Tensor, convolution.bias))
             for parameter in self.convolutions.parameters():
                 parameter.div_(self.scale)
         self.last = nn.Linear(shape.features, shape.outputs)

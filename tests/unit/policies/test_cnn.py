@@ -78,6 +78,17 @@ def test_networks_start_alike_with_any_scale_and_within_their_bounds() -> None:
     torch.testing.assert_close(*outputs)
 
 
+@pytest.mark.parametrize("channels", [(4, 6), (3,), (1,)])
+def test_of_two_paired_filters_one_answers_where_the_other_is_silent(channels) -> None:
+    network = CnnArchitecture((7, 6), CLASSES, channels=channels, paired_filters=True).build()
+    images = torch.randn(5, 1, 7, 6)
+    for convolution in network.convolutions:
+        answers, half = convolution(images), convolution.weight.shape[0] // 2
+        torch.testing.assert_close(answers[:, half : 2 * half], -answers[:, :half])
+        assert not convolution.bias.any()
+        images = torch.relu(answers)
+
+
 @pytest.mark.parametrize(
     ("shape", "options", "words"),
     [
