@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,12 +10,25 @@ from torch import Tensor
 from torch.optim import Adam
 
 
-def make_adam(by_lr: Mapping[float, list[Tensor]]) -> Adam:
-    """One group of parameters for each learning rate."""
+@dataclass(frozen=True)
+class Group:
+    """Parameters that learn alike."""
+
+    lr: float
+    parameters: list[Tensor]
+    decay: float = 0.0
+    """This times a parameter is added to its gradient: it fades where nothing else moves it."""
+
+
+def make_adam(*groups: Group) -> Adam:
     # Step count and learning rate live on the device, where a CUDA graph advances or reads them.
-    on_cuda = any(parameter.is_cuda for group in by_lr.values() for parameter in group)
-    groups: list[dict[str, Any]] = [
-        {"params": group, "lr": torch.tensor(lr, device="cuda") if on_cuda else lr}
-        for lr, group in by_lr.items()
+    on_cuda = any(parameter.is_cuda for group in groups for parameter in group.parameters)
+    described: list[dict[str, Any]] = [
+        {
+            "params": group.parameters,
+            "lr": torch.tensor(group.lr, device="cuda") if on_cuda else group.lr,
+            "weight_decay": group.decay,
+        }
+        for group in groups
     ]
-    return Adam(groups, fused=True, capturable=on_cuda)
+    return Adam(described, fused=True, capturable=on_cuda)

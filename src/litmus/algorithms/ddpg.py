@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.algorithms.adam import make_adam
+from litmus.algorithms.adam import Group, make_adam
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.initial import drawing_networks
 from litmus.algorithms.replay import FILES, Replay, TransitionSizes
@@ -173,8 +173,8 @@ class Ddpg(SavesAttributes):
         self.target_theta, self.target_critic = (
             one.detach().clone() for one in (self.theta, self.critic)
         )
-        self.theta_optimizer = make_adam({config.policy_lr: [self.theta]})
-        self.critic_optimizer = make_adam({config.critic_lr: [self.critic]})
+        self.theta_optimizer = make_adam(Group(config.policy_lr, [self.theta]))
+        self.critic_optimizer = make_adam(Group(config.critic_lr, [self.critic]))
         self.running_normalizer = RunningNormalizer.empty(state_size)
         self.blocks = self.dropped = 0
         normalized = state_size if config.normalize_observations else 0

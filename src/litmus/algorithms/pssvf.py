@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.algorithms.adam import make_adam
+from litmus.algorithms.adam import Group, make_adam
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer, Recency
 from litmus.algorithms.initial import drawing_networks
@@ -148,8 +148,8 @@ class Pssvf(SavesAttributes):
             )
         self.evaluator.to(self.device)
         self.average = self.theta.detach().clone() if config.policy_average else None
-        self.theta_optimizer = make_adam({config.policy_lr: [self.theta]})
-        self.evaluator_optimizer = make_adam(_group_by_lr(self.evaluator, config))
+        self.theta_optimizer = make_adam(Group(config.policy_lr, [self.theta]))
+        self.evaluator_optimizer = make_adam(*_group(self.evaluator, config))
         self.buffer = Buffer(config.buffer_size, architecture.num_params, self.device)
         learner = Learner(
             architecture,
@@ -257,9 +257,9 @@ class Pssvf(SavesAttributes):
         if config.policy_step and config.policy_updates:
             self._set_policy_lr(round_number, turns)
         if config.evaluator_lr_decay:
-            rates = _group_by_lr(self.evaluator, config)
+            groups = _group(self.evaluator, config)
             falling = math.sqrt(1 + round_number / config.evaluator_lr_decay)
-            _set_lr(self.evaluator_optimizer, [lr / falling for lr in rates])
+            _set_lr(self.evaluator_optimizer, [group.lr / falling for group in groups])
         self.updates.begin_round(steps)
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(turns, config.evaluator_updates, config.batch_size)
@@ -331,14 +331,15 @@ def _to_numpy(flat_params: Tensor) -> NDArray[np.float32]:
     return copy
 
 
-def _group_by_lr(evaluator: Evaluator, config: PssvfConfig) -> dict[float, list[Tensor]]:
-    """Probing states may learn at a rate of their own."""
-    own = config.evaluator_options.get("probing_lr") or config.evaluator_lr
-    groups: dict[float, list[Tensor]] = {}
-    for parameter in evaluator.parameters():
-        lr = own if parameter is evaluator.probing_states else config.evaluator_lr
-        groups.setdefault(lr, []).append(parameter)
-    return groups
+def _group(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:
+    """Probing states may learn at a rate of their own, and fade."""
+    options, parameters = config.evaluator_options, list(evaluator.parameters())
+    lr, decay = options.get("probing_lr") or config.evaluator_lr, options.get("probing_decay", 0.0)
+    if (lr, decay) == (config.evaluator_lr, 0.0):
+        return [Group(config.evaluator_lr, parameters)]
+    states = [one for one in parameters if one is evaluator.probing_states]
+    others = [one for one in parameters if one is not evaluator.probing_states]
+    return [Group(lr, states, decay), Group(config.evaluator_lr, others)]
 
 
 def _set_lr(optimizer: Adam, rates: Sequence[float]) -> None:

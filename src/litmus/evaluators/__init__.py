@@ -32,6 +32,8 @@ class FingerprintOptions(FlatOptions):
     """Upper end of that range."""
     probing_lr: float = between(0, 1e30, 0.0)
     """Adam's learning rate for the probing states; 0: as for the rest of the evaluator."""
+    probing_decay: float = between(0, 1e30, 0.0)
+    """How strongly probing states are drawn towards 0: what nothing else speaks for fades."""
     evaluator_unit_actions: bool = False
     """Show the evaluator actions with two bounds as -1 to 1, whatever the bounds are; others as
     they are."""

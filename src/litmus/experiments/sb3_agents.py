@@ -63,6 +63,7 @@ def train_agents(task: str, folder: Path) -> Iterator[tuple[str, Path]]:
     """Name and file of each stage; those that are there already are not trained again."""
     import stable_baselines3
     import torch
+    from stable_baselines3.common.logger import Logger
 
     torch.set_num_threads(1)  # layers this small only wait for each other
     for algorithm, stages in STAGES[task].items():
@@ -73,6 +74,7 @@ def train_agents(task: str, folder: Path) -> Iterator[tuple[str, Path]]:
             if not all(one.exists() for one in paths):
                 kind = getattr(stable_baselines3, algorithm)
                 agent = agent or kind("MlpPolicy", task, seed=0, device="cpu")
+                agent.set_logger(Logger(None, []))  # its own leaves a folder of temporary files
                 agent.learn(steps - done, reset_num_timesteps=agent.num_timesteps == 0)
                 agent.save(path)
                 done = steps

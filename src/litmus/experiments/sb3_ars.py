@@ -113,6 +113,7 @@ class _Training:
         self, job: Sb3ArsJob, folder: Path, learned: ControlTask, evaluated: ControlTask
     ) -> None:
         from sb3_contrib import ARS
+        from stable_baselines3.common.logger import Logger
 
         self.job, self.folder, self.evaluated = job, folder, evaluated
         environment, actions = learned.environment, learned.actions
@@ -125,6 +126,7 @@ class _Training:
                 environment, lambda action: start + int(action), Discrete(actions.count)
             )
         self.model = ARS("LinearPolicy", environment, seed=job.seed)
+        self.model.set_logger(Logger(None, []))  # its own leaves a folder of temporary files
         self.events: list[dict[str, Any]] = []
 
     def run(self) -> None:

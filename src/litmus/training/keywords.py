@@ -78,6 +78,7 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_low: float
     probing_high: float
     probing_lr: float
+    probing_decay: float
     evaluator_unit_actions: bool
 
 

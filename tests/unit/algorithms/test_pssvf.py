@@ -96,6 +96,16 @@ def test_going_back_restores_theta_and_normaliser_and_makes_smaller_steps() -> N
     assert group["lr"] < rate
 
 
+def test_probing_states_fade_where_nothing_speaks_for_them() -> None:
+    sizes = []
+    for decay in (0.0, 1.0):
+        algorithm = make("pssvf", probing_decay=decay, probing_lr=1e-2, evaluator_lr=1e-6)
+        for _ in range(20):
+            algorithm.iterate()
+        sizes.append(float(algorithm.evaluator.probing_states.detach().abs().mean()))
+    assert sizes[1] < 0.5 * sizes[0]
+
+
 FROZEN = 1e-30
 """A learning rate so small that no float changes."""
 

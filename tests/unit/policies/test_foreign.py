@@ -249,8 +249,11 @@ SB3 = {
 
 
 @pytest.mark.parametrize("case", SB3)
-def test_an_agent_of_stable_baselines_acts_as_before(case: str, tmp_path: Path) -> None:
+def test_an_agent_of_stable_baselines_acts_as_before(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("stable_baselines3")
+    monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))
     import sb3_contrib
     import stable_baselines3
 
