@@ -60,6 +60,7 @@ def test_the_papers_preset_is_the_papers_schedule() -> None:
         "probing_high": 1.0,
         "probing_lr": 0.0,
         "probing_decay": 0.0,
+        "probing_smoothing": 0,
         "evaluator_activation": "relu",
         "evaluator_unit_actions": False,
     }

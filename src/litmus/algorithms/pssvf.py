@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import avg_pool2d
 from torch.optim import Adam
 
 from litmus.algorithms.adam import Group, make_adam
@@ -66,6 +67,8 @@ class Learner:
     policy_updates: int
     compares_rounds: bool = False
     """Whether a batch is of one round, and V learns how its returns differ."""
+    smoothing: int = 0
+    """How often the gradient of probing images is blurred."""
 
     def fit(self, slots: Tensor) -> Tensor:
         """One step of V down its error on the policies in these slots [B]; the error, squared."""
@@ -76,7 +79,8 @@ class Learner:
         parameters = self._find_trainable()
         gradients = torch.autograd.grad(loss, parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.grad = gradient
+            is_states = parameter is self.evaluator.probing_states
+            parameter.grad = blur(gradient, self.smoothing) if is_states else gradient
         self.evaluator_optimizer.step()
         return self.evaluator.loss_in_returns(loss.detach())
 
@@ -160,6 +164,7 @@ class Pssvf(SavesAttributes):
             self.buffer,
             config.policy_updates,
             config.batches == "rounds",
+            config.evaluator_options.get("probing_smoothing", 0),
         )
         self.updates = accelerate(learner, config, resources)
         self.running_normalizer = RunningNormalizer.empty(int(np.prod(architecture.state_shape)))
@@ -331,13 +336,22 @@ def _to_numpy(flat_params: Tensor) -> NDArray[np.float32]:
     return copy
 
 
+def blur(images: Tensor, times: int) -> Tensor:  # [K, height, width] or [K, channels, …]
+    """Each pixel becomes the mean of those around it and itself, so often."""
+    for _ in range(times):
+        channels = images.reshape(-1, 1, *images.shape[-2:])
+        images = avg_pool2d(channels, 3, 1, 1, count_include_pad=False).view_as(images)
+    return images
+
+
 def _group(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:
     """Probing states may learn at a rate of their own, and fade."""
-    options, parameters = config.evaluator_options, list(evaluator.parameters())
+    options = config.evaluator_options
     lr, decay = options.get("probing_lr") or config.evaluator_lr, options.get("probing_decay", 0.0)
-    if (lr, decay) == (config.evaluator_lr, 0.0):
-        return [Group(config.evaluator_lr, parameters)]
+    parameters: list[Tensor] = list(evaluator.parameters())
     states = [one for one in parameters if one is evaluator.probing_states]
+    if not states or (lr, decay) == (config.evaluator_lr, 0.0):
+        return [Group(config.evaluator_lr, parameters)]
     others = [one for one in parameters if one is not evaluator.probing_states]
     return [Group(lr, states, decay), Group(config.evaluator_lr, others)]
 

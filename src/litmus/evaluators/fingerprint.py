@@ -16,6 +16,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from litmus.errors import BadInput, option
 from litmus.evaluators import FingerprintOptions
 from litmus.evaluators.base import Evaluator, make_head, rescale_head
 from litmus.policies.architecture import Architecture
@@ -56,6 +57,11 @@ class FingerprintEvaluator(Evaluator):
 
     @classmethod
     def design(cls, architecture: Architecture, options: FingerprintOptions) -> Self:
+        if options.probing_smoothing and len(architecture.state_shape) not in (2, 3):
+            raise BadInput(
+                f"{option('probing_smoothing')} is for states that are images, and the task's "
+                f"states have shape {list(architecture.state_shape)}"
+            )
         return cls(
             architecture.state_shape,
             architecture.head.size,

@@ -168,6 +168,7 @@ def compile_updates(
         or not isinstance(storage, RowBlocks)
         or storage.dtype != torch.float32
         or learner.compares_rounds
+        or learner.smoothing
         or len(learner.evaluator_optimizer.param_groups) > 1
         or any(p.dtype != torch.float32 or p.device.type != "cpu" for p in parameters)
     ):

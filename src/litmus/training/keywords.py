@@ -79,6 +79,7 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_high: float
     probing_lr: float
     probing_decay: float
+    probing_smoothing: Whole
     evaluator_unit_actions: bool
 
 

@@ -11,6 +11,7 @@ import torch
 
 from litmus.algorithms import ALGORITHMS, read_config
 from litmus.algorithms.base import Resources
+from litmus.algorithms.pssvf import blur
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -104,6 +105,18 @@ def test_probing_states_fade_where_nothing_speaks_for_them() -> None:
             algorithm.iterate()
         sizes.append(float(algorithm.evaluator.probing_states.detach().abs().mean()))
     assert sizes[1] < 0.5 * sizes[0]
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 4), (2, 3, 5, 4)])
+def test_blurring_keeps_what_is_even_and_spreads_what_is_not(shape: tuple[int, ...]) -> None:
+    torch.testing.assert_close(blur(torch.ones(shape), 3), torch.ones(shape))
+    assert torch.equal(blur(point := torch.randn(shape), 0), point)
+    point = torch.zeros(shape)
+    point[0, ..., 2, 2] = 9.0
+    expected = torch.zeros(shape)
+    expected[0, ..., 1:4, 1:3] = 1.0  # nine pixels, each with nine around it
+    expected[0, ..., 1:4, 3] = 9 / 6  # at the border, with six
+    torch.testing.assert_close(blur(point, 1), expected)
 
 
 FROZEN = 1e-30
