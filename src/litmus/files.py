@@ -190,6 +190,10 @@ def load_module(
     import safetensors
     from safetensors.torch import load
 
+    if path.suffix == ".json":
+        raise BadInput(f"{path} describes {what}: name the file beside it that ends otherwise")
+    if not os.path.lexists(path):
+        raise BadInput(f"there is no file {path}")
     description = _read_description(path.with_suffix(".json"), path, what, version)
     try:
         data = read_plain(path)

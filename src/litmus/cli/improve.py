@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from litmus.cli.command import Command
 from litmus.cli.judging_options import (
@@ -18,7 +17,7 @@ from litmus.cli.judging_options import (
     show_estimate,
 )
 from litmus.config import list_options
-from litmus.errors import BadInput, RunFailed, option
+from litmus.errors import RunFailed
 from litmus.judging.settings import ImproveSettings
 from litmus.options import OneLineParser, add_options, add_whole
 from litmus.streams import stdout_for_results
@@ -38,17 +37,13 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from litmus.judging.fit import check_out
     from litmus.judging.improve import improve
 
-    out = check_out(options.out)
-    if out.exists() or Path(options.file).resolve() == out.resolve():
-        raise BadInput(f"{out} exists already: choose another {option('out')}")
     with stdout_for_results():
         done = improve(
             options.evaluator,
             options.file,
-            out=out,
+            out=options.out,
             verify=options.verify,
             seed=options.seed,
             task=read_task(options),
@@ -57,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
         )
     print(f"predicted {done.unit}, before  {show_estimate(done.estimate, 0)}")
     print(f"predicted {done.unit}, after   {show_estimate(done.estimate, 1)}")
-    print(f"{done.steps} steps; {done.why_ended}")
+    print(f"kept the policy of step {done.steps}; the climb ended: {done.why_ended}")
     gain = done.verified_gain
     if gain is not None:
         before, after = (sum(one) / len(one) for one in (done.before, done.after))
@@ -65,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
     if not done.is_better:
         how = "as V predicts" if gain is None else "as measured"
         raise RunFailed(f"the policy did not get better, {how}: nothing was written")
-    print(f"policy     {out}")
+    print(f"policy     {options.out}")
 
 
 IMPROVE = Command("improve", "make a policy better by following an evaluator", add_arguments, run)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from litmus.cli.command import Command
 from litmus.cli.judging_options import POLICY_HELP, add_number, add_reading, add_task, read_reading
-from litmus.errors import BadInput, option
 from litmus.options import OneLineParser, add_whole
 from litmus.streams import stdout_for_results
 
@@ -33,8 +32,8 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     grow = actions.add_parser("grow", help="add perturbations of a policy, each measured")
     grow.add_argument("zoo", metavar="ZOO", help="directory")
     grow.add_argument("--from", dest="source", metavar="FILE", required=True, help=POLICY_HELP)
-    add_number(grow, "noise", "standard deviation of what is added to its parameters")
-    add_whole(grow, "count", "perturbations to add")
+    add_number(grow, "noise", "standard deviation of what is added to its parameters", 0.05)
+    add_whole(grow, "count", "perturbations to add [20]", default=20)
     add_whole(grow, "episodes", "episodes of each [1]", default=1)
     _add_common(grow)
     grow.set_defaults(run=run_grow, _parser=grow)
@@ -63,17 +62,12 @@ def run_add(options: argparse.Namespace) -> None:
             **_read_common(options),
         )
         count = _tell(records)
-    there = len(options.files) - count
-    more = f"; {there} were there already" if there else ""
-    print(f"added {count} policies to {options.zoo}{more}")
+    _sum_up(options.zoo, count, len(options.files))
 
 
 def run_grow(options: argparse.Namespace) -> None:
     from litmus.judging.zoos import zoo_grow
 
-    for name in ("noise", "count"):
-        if getattr(options, name) is None:
-            raise BadInput(f"{option(name)} is needed")
     with stdout_for_results():
         count = _tell(
             zoo_grow(
@@ -85,7 +79,7 @@ def run_grow(options: argparse.Namespace) -> None:
                 **_read_common(options),
             )
         )
-    print(f"added {count} policies to {options.zoo}")
+    _sum_up(options.zoo, count, options.count)
 
 
 def run_list(options: argparse.Namespace) -> None:
@@ -122,6 +116,11 @@ def _tell(records: Iterable[Record]) -> int:
     for count, one in enumerate(records, start=1):  # noqa: B007
         print(_show(one), flush=True)
     return count
+
+
+def _sum_up(zoo: str, count: int, wanted: int) -> None:
+    more = f"; {wanted - count} were there already" if wanted > count else ""
+    print(f"added {count} {'policy' if count == 1 else 'policies'} to {zoo}{more}")
 
 
 def _show(record: Record) -> str:

@@ -45,6 +45,11 @@ class Estimate:
     """How much a policy is like those learned from, from 0 to 1; likewise."""
 
 
+def check_policies(policies: Sequence[Judgeable]) -> None:
+    if not isinstance(policies, Sequence) or not policies:
+        raise BadInput("predict takes a list of policies; score takes a single one")
+
+
 class Evaluator(nn.Module):
     """V(θ). `mean` and `std` are the normaliser that its training policies shared."""
 
@@ -147,6 +152,7 @@ class Evaluator(nn.Module):
 
     def predict(self, policies: Sequence[Judgeable]) -> Estimate:
         """What is to be expected of each policy, as a function of raw observations."""
+        check_policies(policies)
         with torch.no_grad():
             return Estimate(self.value(MixedPopulation(policies)))
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from litmus.errors import BadInput, command
-from litmus.evaluators.base import Estimate, Evaluator
+from litmus.evaluators.base import Estimate, Evaluator, check_policies
 from litmus.evaluators.calibration import Calibration
 from litmus.policies.architecture import Architecture
 from litmus.policies.grouped import GroupedPopulation
@@ -134,6 +134,7 @@ class KernelEvaluator(Evaluator):
         return (count - below + 1).double() / (count + 1)
 
     def predict(self, policies: Sequence[Judgeable]) -> Estimate:
+        check_policies(policies)
         with torch.no_grad():
             fingerprints = self.fingerprints(GroupedPopulation(policies))
             outputs, width, distance = self.judge(fingerprints)

@@ -116,10 +116,12 @@ class PlainSweepDisplay:
         self._printed = now
         rate = (overview.done - self._first) / max(now - self._started, 1e-9)
         left = show_duration((overview.steps - overview.done) / rate) if rate > 0 else "…"
-        self.note(
-            f"{self._title}  {overview.counted} done, {len(overview.running)} at work  "
-            f"{overview.done:,}/{overview.steps:,} steps  {rate:,.0f} steps/s  {left} left"
-        )
+        text = f"{self._title}  {overview.counted} done, {len(overview.running)} at work"
+        if overview.steps:
+            text += (
+                f"  {overview.done:,}/{overview.steps:,} steps  {rate:,.0f} steps/s  {left} left"
+            )
+        self.note(text)
 
     def note(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)

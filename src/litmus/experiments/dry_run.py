@@ -27,5 +27,5 @@ def describe_plan(plan: Plan, folder: Path) -> list[str]:
         lines.append(f"  {name:<{width}}  {words}".rstrip())
     left = [job for job in plan.jobs if standings[job.folder].state != "finished"]
     steps_left = sum(job.steps - standings[job.folder].done for job in left)
-    lines.append(f"to do: {len(left)} jobs, {steps_left:,} steps")
+    lines.append(f"to do: {len(left)} jobs" + (f", {steps_left:,} steps" if steps_left else ""))
     return lines

@@ -67,7 +67,8 @@ def write_up(
     for place, (task, runs) in enumerate(found.items()):
         progress.tell(f"judging policies of {task}", place, len(found))
         out = folder / f"{name_folder(task)}.safetensors"
-        judge = fit(runs, out=out, quiet=True, remeasure=REMEASURED)
+        judge = fit(runs, quiet=True, remeasure=REMEASURED)
+        judge.save(out)
         agents = judge_agents(judge, task, folder / "sb3" / name_folder(task))
         table[task] = {**describe_task(judge, runs), "stable_baselines3": agents}
         written.append(out)

@@ -17,7 +17,9 @@ from litmus.experiments.plan import Choices, Plan
 from litmus.fields import Values
 from litmus.files import read_own_json, write_json
 from litmus.registry import import_named
+from litmus.reports.comparison_table import show_mean, write_markdown_table
 from litmus.reports.figures import Chart
+from litmus.reports.html import show_number
 from litmus.reports.plots import write_figures
 from litmus.reports.progress import ReportProgress
 from litmus.runs.provenance import describe_process
@@ -51,11 +53,11 @@ class RepeatJob:
 
     @property
     def steps(self) -> int:
-        return 1
+        return 0
 
     def look(self, folder: Path) -> Standing:
         is_done = (folder / RESULT).is_file()
-        return Standing("finished", 1) if is_done else Standing("missing")
+        return Standing("finished" if is_done else "missing")
 
     def check(self, folder: Path) -> None:
         Run(self.run)
@@ -106,11 +108,12 @@ class OfRun:
             for seed in choices.seeds or REPEATS
             for label, values in self.settings(name, choices, run).items()
         )
-        return Plan(name, self.title, jobs, partial(write_up, name, self.draw, jobs))
+        return Plan(name, self.title, jobs, partial(write_up, name, self.title, self.draw, jobs))
 
 
 def write_up(
     name: str,
+    title: str,
     draw: Draw,
     jobs: Sequence[Job],
     folder: Path,
@@ -145,4 +148,11 @@ def write_up(
         if results is not None:
             add_result(results, task, label, entry)
     write_json(folder / "table.json", table)
-    return [*written, folder / "table.json", *([results] if results is not None else [])]
+    rows = [
+        (name, show_mean(one["mean"], one["std"]), " ".join(map(show_number, one["returns"])))
+        for name, one in table.items()
+    ]
+    text = write_markdown_table(("Task", "Return, mean ± sd", "Every repeat"), rows)
+    (folder / "table.md").write_text(f"# {title}\n\n{text}\n")
+    tables = [folder / "table.md", folder / "table.json"]
+    return [*written, *tables, *([results] if results is not None else [])]

@@ -17,7 +17,8 @@ KNOWN = "policies held out of known lineages"
 LINEAGES = "lineages never seen"
 ARCHITECTURES = "architectures never seen"
 ALGORITHMS = "algorithms never seen"
-KINDS = (KNOWN, LINEAGES, ARCHITECTURES, ALGORITHMS)
+TIMES = "other times of the one lineage"
+KINDS = (KNOWN, LINEAGES, TIMES, ARCHITECTURES, ALGORITHMS)
 
 BEST = (1, 3, 10)
 MOST_SHOWN = 300
@@ -121,15 +122,16 @@ def share_of_best(predicted: Floats, measured: Floats, count: int) -> float | No
 
 def show_card(card: dict[str, Any]) -> list[str]:
     """For people: one line for each kind of policy that was held out."""
-    lines = [f"{'':36} policies  Spearman  error (guessing)  coverage  width"]
+    lines = [f"{'':30} policies  Spearman  error (guessing)  coverage  width"]
     for kind in KINDS:
         found = card["held_out"].get(kind)
         if found is None:
             continue
         spearman = "–" if found["spearman"] is None else f"{found['spearman']:.2f}"
         errors = f"{found['error']:.3g} ({found['guessing_error']:.3g})"
+        name = kind.removeprefix("policies ")
         lines.append(
-            f"{kind:36} {found['policies']:8,}  {spearman:>8}  {errors:>16}  "
+            f"{name:30} {found['policies']:8,}  {spearman:>8}  {errors:>16}  "
             f"{found['coverage']:8.2f}  {found['width']:5.3g}"
         )
     return lines

@@ -49,7 +49,7 @@ def compare(
     budget: float = 0,
     error_rate: float = 0.05,
     seed: float = 0,
-    task: TaskChoice | None = None,
+    task: TaskChoice | str | None = None,
     reading: Reading | None = None,
 ) -> Comparison:
     """Which of two policies earns more.
@@ -63,11 +63,13 @@ def compare(
     error_rate = check_type("error_rate", error_rate, float)
     if not 0 < error_rate < 0.5:
         raise BadInput(f"{option('error_rate')} must be between 0 and 0.5, not {error_rate}")
+    if budget == 1:
+        raise BadInput(f"{option('budget')} 1 is not one episode of each: 0, or 2 and more")
     judge = find_judge(evaluator, task)
     one, other = find_policies([first, second], judge, reading)
     estimate = judge.evaluator.predict([one, other])
     opinion = find_opinion(estimate)
-    if budget < 2:
+    if not budget:
         verdict: Verdict = "undecided"
         if opinion is not None and max(opinion, 1 - opinion) >= 1 - error_rate:
             verdict = "first" if opinion > 0.5 else "second"

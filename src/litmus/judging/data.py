@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -19,9 +21,12 @@ from litmus.policies.grouped import GroupedPopulation, RawPolicy
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.machine import find_memory
 from litmus.runs.measured import MeasuredPolicies, MeasuredPolicy, TaskChoice
-from litmus.runs.zoo import read_measured
+from litmus.runs.run import Run
+from litmus.runs.zoo import Zoo, read_measured
 
 SHARE_OF_MEMORY = 0.5
+
+Source: TypeAlias = Zoo | Run | Path | str
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,10 @@ class FitData:
 
 
 def read_fit_data(
-    paths: Sequence[Path | str], most: int, device: torch.device | None = None
+    paths: Sequence[Source], most: int, device: torch.device | None = None
 ) -> FitData:
-    """The policies of these zoos and runs; at most so many, shared evenly by the lineages."""
+    """The policies of these zoos and runs; at most so many, shared evenly by the lineages. One that
+    is there twice, in a copy of its run, say, counts once."""
     sources = [read_measured(path) for path in paths]
     task = sources[0].task
     for path, source in zip(paths, sources, strict=True):
@@ -74,9 +80,10 @@ def read_fit_data(
     chosen = thin(sources, max(1, most // max(1, len(lineages))))
     _check_alike(chosen)
     _check_memory(chosen)
+    chosen, built = drop_copies(chosen)
     policies = []
-    for one in chosen:
-        raw = RawPolicy.of(one.architecture, one.build().copy(), one.normalizer)
+    for one, flat_params in zip(chosen, built, strict=True):
+        raw = RawPolicy.of(one.architecture, flat_params, one.normalizer)
         policies.append(raw if device is None else raw.to(device))
     return FitData(
         task,
@@ -103,6 +110,22 @@ def thin(sources: Sequence[MeasuredPolicies], per_lineage: int) -> list[Measured
     for group in groups.values():
         chosen += [group[place] for place in spread_evenly(len(group), per_lineage)]
     return chosen
+
+
+def drop_copies(
+    policies: Sequence[MeasuredPolicy],
+) -> tuple[list[MeasuredPolicy], list[NDArray[np.float32]]]:
+    """Each policy once, as it was measured in most episodes, with its flat parameters."""
+    built = [one.build().copy() for one in policies]
+    places: dict[bytes, int] = {}
+    for place, (one, flat_params) in enumerate(zip(policies, built, strict=True)):
+        parts = (flat_params, one.normalizer.mean, one.normalizer.std)
+        content = hashlib.sha256(b"".join(part.tobytes() for part in parts)).digest()
+        known = places.setdefault(content, place)
+        if len(one.returns) > len(policies[known].returns):
+            places[content] = place
+    kept = sorted(places.values())
+    return [policies[place] for place in kept], [built[place] for place in kept]
 
 
 def name_architecture(architecture: Architecture) -> str:

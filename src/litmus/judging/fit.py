@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,9 +24,17 @@ from litmus.config import build_settings
 from litmus.errors import BadInput, option
 from litmus.evaluators.calibration import Calibration, LeftOut, calibrate
 from litmus.evaluators.kernel import KernelEvaluator
-from litmus.files import is_folder, refuse_other_than_file
-from litmus.judging.card import ALGORITHMS, ARCHITECTURES, KNOWN, LINEAGES, Answers, describe
-from litmus.judging.data import FitData, read_fit_data
+from litmus.files import is_folder
+from litmus.judging.card import (
+    ALGORITHMS,
+    ARCHITECTURES,
+    KNOWN,
+    LINEAGES,
+    TIMES,
+    Answers,
+    describe,
+)
+from litmus.judging.data import FitData, Source, read_fit_data
 from litmus.judging.kernels import (
     CANDIDATES,
     Asked,
@@ -71,7 +80,7 @@ class Part:
 
 
 def fit(
-    paths: Sequence[Path | str] | Path | str,
+    paths: Sequence[Source] | Source,
     *,
     out: Path | str | None = None,
     device: str = "auto",
@@ -85,7 +94,7 @@ def fit(
     it again.
     """
     settings = build_settings(FitSettings, options)
-    listed = [paths] if isinstance(paths, str | Path) else list(paths)
+    listed = [paths] if isinstance(paths, Source) else list(paths)
     if not listed:
         raise BadInput("nothing to fit to: name zoos or runs")
     target = None if out is None else check_out(out)
@@ -109,13 +118,15 @@ def fit(
 
 
 def check_out(out: Path | str) -> Path:
+    """Where a network and the JSON beside it can be written, and nothing is yet."""
     path = Path(out)
     if path.suffix != ".safetensors":
         raise BadInput(f"{option('out')} takes a file that ends in .safetensors, not '{out}'")
     if not is_folder(path.absolute().parent):
         raise BadInput(f"there is no folder {path.parent} to write {path.name} to")
-    with as_bad_input(path):
-        refuse_other_than_file(path)
+    for taken in (path, path.with_suffix(".json")):
+        if os.path.lexists(taken):
+            raise BadInput(f"{taken} exists already: choose another {option('out')}")
     return path
 
 
@@ -137,7 +148,7 @@ def _fit(data: FitData, settings: FitSettings, tell: Tell) -> KernelEvaluator:
     candidate = CANDIDATES[chosen]
     calibration = calibrate(list_left_out(data, parts, chosen))
     answers = {
-        LINEAGES: answer_left_out(data, parts),
+        LINEAGES if len(data.lineage_names) > 1 else TIMES: answer_left_out(data, parts),
         KNOWN: answer_known(data, parts, chosen, calibration),
     }
     for number, (kind, name, places) in enumerate(others):

@@ -27,6 +27,7 @@ from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.kernel import KernelEvaluator
 from litmus.fields import MOST_EPISODES, check_whole
 from litmus.judging.episodes import EpisodeRunner, pick
+from litmus.judging.fit import check_out
 from litmus.judging.settings import ImproveSettings
 from litmus.judging.subjects import (
     GivenEvaluator,
@@ -38,6 +39,7 @@ from litmus.judging.subjects import (
 from litmus.policies.foreign import Reading
 from litmus.policies.policy import Policy
 from litmus.policies.population import MixedPopulation
+from litmus.runs.directory import as_bad_input
 from litmus.runs.measured import TaskChoice
 
 FARTHEST = 0.9
@@ -74,9 +76,9 @@ class Improvement:
 
     @property
     def is_better(self) -> bool:
-        """As measured where that was done, else as predicted."""
+        """As measured where that was done, else as predicted; not one that is as it was."""
         gain = self.verified_gain
-        return (self.predicted_gain if gain is None else gain) > 0
+        return self.steps > 0 and (self.predicted_gain if gain is None else gain) > 0
 
 
 def improve(
@@ -86,7 +88,7 @@ def improve(
     out: Path | str | None = None,
     verify: float = 0,
     seed: float = 0,
-    task: TaskChoice | None = None,
+    task: TaskChoice | str | None = None,
     reading: Reading | None = None,
     **options: Any,
 ) -> Improvement:
@@ -98,6 +100,7 @@ def improve(
     settings = build_settings(ImproveSettings, options)
     verify = check_whole("verify", verify, 0, MOST_EPISODES)
     seed = check_whole("seed", seed, 0, 2**32 - 1)
+    target = None if out is None else check_out(out)
     judge = find_judge(evaluator, task)
     (found,) = find_policies([policy], judge, reading)
     if not isinstance(found, Policy):
@@ -106,8 +109,9 @@ def improve(
     estimate = judge.evaluator.predict([found, better])
     before, after = _verify(judge, found, better, verify, seed) if verify else ((), ())
     done = Improvement(better, estimate, steps, why, before, after, judge.unit)
-    if out is not None and done.is_better:
-        better.save(out)
+    if target is not None and done.is_better:
+        with as_bad_input(target):
+            better.save(target)
     return done
 
 

@@ -114,7 +114,7 @@ def rank(
     *,
     budget: float = 0,
     seed: float = 0,
-    task: TaskChoice | None = None,
+    task: TaskChoice | str | None = None,
     reading: Reading | None = None,
 ) -> Ranking:
     """Order policies by what they earn, and find the best with at most `budget` real episodes.

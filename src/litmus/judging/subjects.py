@@ -46,8 +46,10 @@ class Judge:
         return self.task
 
 
-def find_judge(given: GivenEvaluator, task: TaskChoice | None = None) -> Judge:
+def find_judge(given: GivenEvaluator, task: TaskChoice | str | None = None) -> Judge:
     """An evaluator, a run, or the path of either. `task`: instead of the one that it knows."""
+    if isinstance(task, str):
+        task = TaskChoice(task)
     if isinstance(given, str | Path):
         path = Path(given)
         given = Run(path) if is_folder(path) else load_evaluator(path)
@@ -88,12 +90,13 @@ def find_policy(
 
 
 def find_policies(
-    given: Sequence[GivenPolicy], judge: Judge, reading: Reading | None = None
+    given: Sequence[GivenPolicy] | GivenPolicy, judge: Judge, reading: Reading | None = None
 ) -> list[Judgeable]:
-    if not given:
+    listed = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not listed:
         raise BadInput("no policy given")
     spaces = judge.find_spaces()
-    return [find_policy(one, spaces, reading) for one in given]
+    return [find_policy(one, spaces, reading) for one in listed]
 
 
 def check_fit(policy: Policy, spaces: Spaces) -> None:

@@ -36,12 +36,15 @@ def find_states(data: FitData, settings: FitSettings) -> ProbingStates:
     generator = make_generator(settings.seed, Stream.FIT, 0)
     visited: list[NDArray[np.float64]] = []
     lineages: list[str] = []
-    for place in choose_visitors(data, settings.visits):
+    visitors = choose_visitors(data, settings.visits)
+    shares = np.diff(np.linspace(0, settings.probing_states, len(visitors) + 1).astype(int))
+    for place, share in zip(visitors, shares, strict=True):
+        if not share:
+            continue
         try:
             seen = visit(data, place, settings.seed)
         except NoSingleSteps:
             break
-        share = max(1, settings.probing_states // settings.visits)
         chosen = generator.choice(len(seen), min(share, len(seen)), replace=False)
         visited.append(seen[np.sort(chosen)])
         lineages += [str(data.lineages[place])] * len(chosen)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
@@ -17,18 +18,20 @@ from litmus.policies.foreign import Reading, read_policy
 from litmus.policies.foreign_layers import Spaces
 from litmus.policies.policy import Policy
 from litmus.rollouts.machine import check_workers
-from litmus.runs.measured import TaskChoice
+from litmus.runs.measured import TaskChoice, name_lineage
 from litmus.runs.provenance import describe_process
 from litmus.runs.run import Run
-from litmus.runs.zoo import Record, Zoo
+from litmus.runs.zoo import Record, Zoo, digest_policy
 from litmus.seeding import perturb
 
 MOST_GROWN = 100_000
 
+GivenMember: TypeAlias = Policy | Run | Path | str
+
 
 def zoo_add(
     zoo: Path | str,
-    policies: Sequence[Policy | Path | str],
+    policies: Sequence[GivenMember] | GivenMember,
     *,
     task: str | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
@@ -39,34 +42,30 @@ def zoo_add(
     workers: float | None = None,
     reading: Reading | None = None,
 ) -> Iterator[Record]:
-    """Measure policies and store each with what it earned; yields them one by one.
+    """Measure policies and store each with what it earned; each is measured when it is asked for,
+    so take them all: `list(litmus.zoo_add(…))`.
 
-    `policies` are objects, or paths of files or runs. The first `zoo_add` makes the zoo and needs
-    the `task`. `lineage` says which training they came from (default: the folder that each is in):
-    policies of one training must not pass for several. What is in the zoo already is left out.
+    `policies` are objects, runs, or paths of files or runs. The first `zoo_add` makes the zoo and
+    needs the `task`. `lineage` says which training they came from (default: the folder that each is
+    in): policies of one training must not pass for several. What is in the zoo already is left out.
     """
-    count = check_whole("episodes", episodes, 1, MOST_EPISODES)
-    seed = check_whole("seed", seed, 0, 2**32 - 1)
-    if workers is not None:
-        workers = check_whole("workers", workers, 0)
-        check_workers(workers)
+    choice = _Measuring.check(episodes, seed, workers, lineage, algorithm, reading)
+    listed = [policies] if isinstance(policies, GivenMember) else list(policies)
     chosen = None if task is None else TaskChoice(task, env_kwargs or {})
     if chosen is None and env_kwargs is not None:
         raise BadInput(f"{option('env_kwargs')} needs the {option('task')} that they are for")
+    near = Path(zoo).resolve().parent
     if not Zoo.exists(zoo) and chosen is not None:  # what cannot be read makes no zoo
-        found = [_find(one, find_spaces(chosen), reading, lineage, algorithm) for one in policies]
+        found = [choice.find(one, find_spaces(chosen), near) for one in listed]
     opened = Zoo.open(zoo, chosen)
     spaces = find_spaces(opened.task)
-    found = [_find(one, spaces, reading, lineage, algorithm) for one in policies]
-    with EpisodeRunner(opened.task, seed, workers) as runner:
-        for policy, of, by, source in found:
-            if opened.find(policy) is None:
-                yield _measure(opened, runner, policy, count, of, by, source)
+    found = [choice.find(one, spaces, near) for one in listed]
+    return choice.measure(opened, found)
 
 
 def zoo_grow(
     zoo: Path | str,
-    source: Policy | Path | str,
+    source: GivenMember,
     *,
     noise: float,
     count: float,
@@ -77,67 +76,99 @@ def zoo_grow(
     workers: float | None = None,
     reading: Reading | None = None,
 ) -> Iterator[Record]:
-    """Measure perturbations of a policy, θ + noise · N(0, I), and store each; yields them."""
-    count = check_whole("count", count, 1, MOST_GROWN)
-    number = check_whole("episodes", episodes, 1, MOST_EPISODES)
-    seed = check_whole("seed", seed, 0, 2**32 - 1)
+    """Measure perturbations of a policy, θ + noise · N(0, I), and store each, one by one as
+    `zoo_add` does. What is in the zoo already is left out: another `seed` gives others."""
+    choice = _Measuring.check(episodes, seed, workers, lineage, algorithm, reading)
+    number = check_whole("count", count, 1, MOST_GROWN)
     noise = check_type("noise", noise, float)
     if not 0 < noise < 1e6:
         raise BadInput(f"{option('noise')} must be above 0, not {noise}")
     opened = Zoo(zoo)
-    spaces = find_spaces(opened.task)
-    policy, of, by, name = _find(source, spaces, reading, lineage, algorithm)
-    center = policy.flat_params.cpu().numpy()
-    with EpisodeRunner(opened.task, seed, workers if workers is None else int(workers)) as runner:
-        for index in range(count):
-            moved = torch.from_numpy(perturb(center, noise, seed, index))
-            made = Policy(policy.architecture, moved, policy.normalizer)
-            text = f"{name} + {noise:g} · N(0, I), {index} of seed {seed}"
-            yield _measure(opened, runner, made, number, of, by, text)
+    center = choice.find(source, find_spaces(opened.task), opened.parent)
+    flat_params = center.policy.flat_params.cpu().numpy()
+
+    def perturb_each() -> Iterator[_Member]:
+        for index in range(number):
+            moved = torch.from_numpy(perturb(flat_params, noise, choice.seed, index))
+            policy = Policy(center.policy.architecture, moved, center.policy.normalizer)
+            text = f"{center.source} + {noise:g} · N(0, I), {index} of seed {choice.seed}"
+            yield replace(center, policy=policy, source=text)
+
+    return choice.measure(opened, perturb_each())
 
 
-def _find(
-    given: Policy | Path | str,
-    spaces: Spaces,
-    reading: Reading | None,
-    lineage: str | None,
-    algorithm: str | None,
-) -> tuple[Policy, str, str, str]:
-    """The policy, its lineage, its algorithm, where it comes from."""
-    if isinstance(given, Policy):
-        policy, folder, by, source = given, "unknown", "unknown", "Python"
-    else:
-        path = Path(given)
-        source = str(path)
-        if is_folder(path):
-            run = Run(path)
-            policy, folder, by = run.policy, str(path), run.config.algorithm
+@dataclass(frozen=True)
+class _Member:
+    """A policy that is to be measured."""
+
+    policy: Policy
+    lineage: str
+    algorithm: str
+    source: str
+
+
+@dataclass(frozen=True)
+class _Measuring:
+    """How policies are measured, and what is said of where they come from."""
+
+    episodes: int
+    seed: int
+    workers: int | None
+    lineage: str | None
+    algorithm: str | None
+    reading: Reading | None
+
+    @staticmethod
+    def check(
+        episodes: float,
+        seed: float,
+        workers: float | None,
+        lineage: str | None,
+        algorithm: str | None,
+        reading: Reading | None,
+    ) -> _Measuring:
+        if workers is not None:
+            workers = check_whole("workers", workers, 0)
+            check_workers(workers)
+        number = check_whole("episodes", episodes, 1, MOST_EPISODES)
+        seed = check_whole("seed", seed, 0, 2**32 - 1)
+        return _Measuring(number, seed, workers, lineage, algorithm, reading)
+
+    def find(self, given: GivenMember, spaces: Spaces, near: Path) -> _Member:
+        """The policy, and where it comes from. `near`: the folder that lineages are named from."""
+        if isinstance(given, Policy):
+            policy, folder, by, source = given, "unknown", "unknown", "Python"
         else:
-            found = read_policy(path, spaces, reading)
-            policy, folder, by = found.policy, str(path.parent), found.algorithm
-            if (path.parent / "config.json").is_file():  # the policy file of a run
-                by = Run(path.parent).config.algorithm
-    check_fit(policy, spaces)
-    return policy, lineage or folder, algorithm or by, source
+            path = given.path if isinstance(given, Run) else Path(given)
+            source = str(path)
+            if is_folder(path):
+                run = Run(path)
+                policy, folder, by = run.policy, name_lineage(path, near), run.config.algorithm
+            else:
+                found = read_policy(path, spaces, self.reading)
+                policy, by = found.policy, found.algorithm
+                folder = name_lineage(path.parent, near)
+                if (path.parent / "config.json").is_file():  # the policy file of a run
+                    by = Run(path.parent).config.algorithm
+        check_fit(policy, spaces)
+        return _Member(policy, self.lineage or folder, self.algorithm or by, source)
 
-
-def _measure(
-    zoo: Zoo,
-    runner: EpisodeRunner,
-    policy: Policy,
-    episodes: int,
-    lineage: str,
-    algorithm: str,
-    source: str,
-) -> Record:
-    done = runner.run(policy, range(episodes))
-    return zoo.add(
-        policy,
-        tuple(float(one.return_) for one in done),
-        tuple(float(one.training_return) for one in done),
-        runner.seed,
-        lineage,
-        algorithm,
-        source,
-        describe_process(),
-    )
+    def measure(self, zoo: Zoo, members: Iterable[_Member]) -> Iterator[Record]:
+        known = {record.content for record in zoo.records()}
+        with EpisodeRunner(zoo.task, self.seed, self.workers) as runner:
+            for one in members:
+                if digest_policy(one.policy) in known:
+                    continue
+                done = runner.run(one.policy, range(self.episodes))
+                record = zoo.add(
+                    one.policy,
+                    tuple(float(episode.return_) for episode in done),
+                    tuple(float(episode.training_return) for episode in done),
+                    runner.seed,
+                    one.lineage,
+                    one.algorithm,
+                    one.source,
+                    describe_process(),
+                )
+                known.add(record.content)
+                yield record

@@ -72,11 +72,11 @@ def find_layers(where: str, tensors: Mapping[str, Tensor], prefix: str = "") -> 
         raise BadInput(f"{where} holds no matrix{f' under {prefix!r}' if prefix else ''}")
     for one, following in pairwise(layers):
         if one.weight.shape[0] != following.weight.shape[1]:
-            parts = sorted({name.rpartition(".")[0].partition(".")[0] for name in names})
+            parts = sorted({name.partition(".")[0] for name in names if "." in name})
+            named = f"; {option('prefix')} names the part that acts, of {', '.join(parts)[:200]}"
             raise BadInput(
                 f"{where} is not one perceptron: a layer with {one.weight.shape[0]} outputs is "
-                f"followed by one with {following.weight.shape[1]} inputs; "
-                f"{option('prefix')} names the part that acts, of {', '.join(parts)[:200]}"
+                f"followed by one with {following.weight.shape[1]} inputs{named if parts else ''}"
             )
     return layers
 

@@ -14,7 +14,7 @@ from litmus.analysis.records import RunRecord
 from litmus.errors import BadInput
 from litmus.evaluators.base import Estimate
 from litmus.evaluators.kernel import KernelEvaluator
-from litmus.judging.card import KINDS, LINEAGES
+from litmus.judging.card import KINDS, LINEAGES, TIMES
 from litmus.judging.compare import find_opinion
 from litmus.judging.subjects import find_judge
 from litmus.reports.figures import Chart, Panel, Series, View
@@ -71,7 +71,8 @@ def write_card(card: Mapping[str, Any]) -> str:
 
 
 def draw_held_out(card: Mapping[str, Any]) -> Chart | None:
-    sample = card["held_out"].get(LINEAGES, {}).get("sample")
+    held_out = card["held_out"]
+    sample = held_out.get(LINEAGES, held_out.get(TIMES, {})).get("sample")
     if not sample:
         return None
     cloud = Series("policies", sample["measured"], sample["predicted"], kind="points")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litmus.config import TrainConfig
-from litmus.errors import BadInput
+from litmus.errors import BadInput, command
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Round
@@ -84,18 +84,31 @@ class MeasuredPolicies:
     policies: Sequence[MeasuredPolicy]
 
 
+def name_lineage(folder: Path, near: Path) -> str:
+    """The training that left this folder, named alike however its path is written."""
+    found, near = folder.resolve(), near.resolve()
+    is_inside = found.is_relative_to(near) and found != near
+    return str(found.relative_to(near) if is_inside else found)
+
+
 def read_run(path: Path) -> MeasuredPolicies:
     """Every policy in a run's history, oldest first; all of them one lineage."""
     run = Run(path)
     architecture = run.policy.architecture
     rounds = open_journal(run, architecture).read()
-    found = [one for round_ in rounds for one in _list_round(run, architecture, round_)]
+    lineage = name_lineage(run.path, Path())
+    found = [one for round_ in rounds for one in _list_round(run, architecture, round_, lineage)]
     if not found:
-        raise BadInput(f"{path} has measured no policy yet, or keeps none")
+        raise BadInput(
+            f"{path} keeps no measured policies: it has not begun, or it is of an algorithm that "
+            f"measures one policy alone; add that to a zoo: {command('zoo', 'add')}"
+        )
     return MeasuredPolicies(TaskChoice.of(run.config), found)
 
 
-def _list_round(run: Run, architecture: Architecture, round_: Round) -> list[MeasuredPolicy]:
+def _list_round(
+    run: Run, architecture: Architecture, round_: Round, lineage: str
+) -> list[MeasuredPolicy]:
     return [
         MeasuredPolicy(
             f"episode {index}",
@@ -104,7 +117,7 @@ def _list_round(run: Run, architecture: Architecture, round_: Round) -> list[Mea
             partial(round_.rebuild, run.config.seed, index),
             (float(outcome.return_),),
             (float(outcome.training_return),),
-            str(run.path),
+            lineage,
             run.config.algorithm,
         )
         for index, outcome in round_.kept

@@ -28,7 +28,14 @@ from litmus.errors import BadInput, command, option
 from litmus.files import TENSORS_CHECKSUM, is_folder, open_plain, read_own_json, write_json
 from litmus.policies.policy import Policy
 from litmus.runs.directory import LOCK, as_bad_input
-from litmus.runs.measured import MeasuredPolicies, MeasuredPolicy, TaskChoice, read_run
+from litmus.runs.measured import (
+    MeasuredPolicies,
+    MeasuredPolicy,
+    TaskChoice,
+    name_lineage,
+    read_run,
+)
+from litmus.runs.run import Run
 
 FORMAT = 1
 DESCRIPTION = "zoo.json"
@@ -61,6 +68,8 @@ class Zoo:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        if not Zoo.exists(self.path):
+            raise BadInput(f"there is no zoo at {self.path}")
         description = read_own_json(self.path / DESCRIPTION)
         if description.get("format") != FORMAT:
             raise BadInput(f"{self.path}: a zoo of format {description.get('format')}")
@@ -129,10 +138,10 @@ class Zoo:
         """What is known of each, oldest first."""
         return [self._read_record(path)[0] for path in self._record_paths()]
 
-    def find(self, policy: Policy) -> Record | None:
-        """The same policy, if it is here already."""
-        content = digest_policy(policy)
-        return next((one for one in self.records() if one.content == content), None)
+    @property
+    def parent(self) -> Path:
+        """What lineages are named from."""
+        return self.path.resolve().parent
 
     def load(self, number: int) -> Policy:
         """BadInput where it is damaged, or not the one that was measured."""
@@ -150,6 +159,8 @@ class Zoo:
         policies = []
         for record in self.records():
             policy = self.load(record.number)
+            folder = self.parent / record.lineage
+            lineage = name_lineage(folder, Path()) if folder.is_dir() else record.lineage
             flat_params: NDArray[np.float32] = policy.flat_params.numpy()
             policies.append(
                 MeasuredPolicy(
@@ -159,7 +170,7 @@ class Zoo:
                     partial(_keep, flat_params),
                     record.returns,
                     record.training_returns,
-                    record.lineage,
+                    lineage,
                     record.algorithm,
                 )
             )
@@ -195,11 +206,18 @@ class Zoo:
         return self.path / f"{number:06d}.record.json"
 
 
-def read_measured(path: Path | str) -> MeasuredPolicies:
+def read_measured(given: Zoo | Run | Path | str) -> MeasuredPolicies:
     """The policies of a zoo or a run."""
+    if isinstance(given, Zoo):
+        return given.read()
+    path = given.path if isinstance(given, Run) else Path(given)
     if Zoo.exists(path):
         return Zoo(path).read()
-    return read_run(Path(path))
+    if not is_folder(path):
+        raise BadInput(f"there is no zoo or run at {path}")
+    if not (path / "config.json").exists():
+        raise BadInput(f"{path} is neither a zoo nor a run")
+    return read_run(path)
 
 
 def digest_policy(policy: Policy) -> str:

@@ -24,12 +24,14 @@ def test_the_page_shows_the_card_scores_and_comparisons(
 ) -> None:
     report = build_report([cartpole_run], judge=evaluator, quiet=True)
     page = report.to_html()
-    for words in ("The evaluator&#x27;s card", "lineages never seen", "90% interval"):
+    for words in ("The evaluator&#x27;s card", "other times of the one lineage", "90% interval"):
         assert words in page, words
     drawn = {figure.id: figure for figure in report.content.figures}
     cloud = drawn["judged-held-out"].views[0].panels[0].series[0]
     sample = json.loads(evaluator.with_suffix(".json").read_text())["options"]["card"]
-    assert list(cloud.y) == sample["held_out"]["lineages never seen"]["sample"]["predicted"]
+    assert (
+        list(cloud.y) == sample["held_out"]["other times of the one lineage"]["sample"]["predicted"]
+    )
     assert "judged-scores" in drawn
 
 
@@ -40,3 +42,11 @@ def test_what_cannot_judge_these_runs_is_named(
         build_report([hopper_run], judge=evaluator, quiet=True)
     with pytest.raises(BadInput, match="not an evaluator that was fitted"):
         build_report([cartpole_run], judge=cartpole_run, quiet=True)
+
+
+def test_policies_are_asked_in_as_many_states_as_is_said(cartpole_run: Path) -> None:
+    """As far as episodes are long enough: each visitor's share."""
+    for count, visits in ((2, 3), (7, 3), (8, 1)):
+        options = {"probing_states": count, "visits": visits, "policies": 40}
+        judge = litmus.fit(cartpole_run, quiet=True, device="cpu", **options)
+        assert len(judge.probing_states) == count
