@@ -32,7 +32,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     grow = actions.add_parser("grow", help="add perturbations of a policy, each measured")
     grow.add_argument("zoo", metavar="ZOO", help="directory")
     grow.add_argument("--from", dest="source", metavar="FILE", required=True, help=POLICY_HELP)
-    add_number(grow, "noise", "standard deviation of what is added to its parameters", 0.05)
+    add_number(grow, "noise", "standard deviation of what is added to its parameters [0.05]", 0.05)
     add_whole(grow, "count", "perturbations to add [20]", default=20)
     add_whole(grow, "episodes", "episodes of each [1]", default=1)
     _add_common(grow)
