@@ -57,6 +57,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "evaluator_unit_actions": {"task": "toys:ToyMatrixWalk-v0"},  # its actions are from -2 to 2
     "max_round_size": {"round_steps": 100},
     "policy_step_decay": {"policy_step": 3.0},
+    "probing_smoothing": {"task": "litmus.experiments.toys:ImageGrid"},
     "recency_unit": {"recency": 1.1},
     "selection_episodes": {**MEASURED, "selection_share": 0.2},
     "selection_share": MEASURED,
