@@ -21,6 +21,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(write_set(tmp_path_factory.mktemp("images")))
 
 
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With so little work, threads wait for each other."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+
+
 def train(out: Path, data: str, **options: Any) -> Run:
     return litmus.train(
         "pssvf", out=out, quiet=True, data=data, **{"preset": "tuned", **OPTIONS, **options}
