@@ -192,15 +192,13 @@ def load_module(
 
     if path.suffix == ".json":
         raise BadInput(f"{path} describes {what}: name the file beside it that ends otherwise")
-    if not os.path.lexists(path):
-        raise BadInput(f"there is no file {path}")
-    description = _read_description(path.with_suffix(".json"), path, what, version)
     try:
         data = read_plain(path)
     except FileNotFoundError as error:
         raise BadInput(f"there is no file {path}") from error
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+    description = _read_description(path.with_suffix(".json"), path, what, version)
     if hashlib.sha256(data).hexdigest() != description.get(TENSORS_CHECKSUM):
         raise BadInput(f"{path} is damaged: its checksum does not match")
     try:

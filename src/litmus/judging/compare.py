@@ -64,7 +64,7 @@ def compare(
     if not 0 < error_rate < 0.5:
         raise BadInput(f"{option('error_rate')} must be between 0 and 0.5, not {error_rate}")
     if budget == 1:
-        raise BadInput(f"{option('budget')} 1 is not one episode of each: 0, or 2 and more")
+        raise BadInput(f"{option('budget')} 1 is too few: each policy needs an episode")
     judge = find_judge(evaluator, task)
     one, other = find_policies([first, second], judge, reading)
     estimate = judge.evaluator.predict([one, other])

@@ -7,8 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -21,12 +19,9 @@ from litmus.policies.grouped import GroupedPopulation, RawPolicy
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.machine import find_memory
 from litmus.runs.measured import MeasuredPolicies, MeasuredPolicy, TaskChoice
-from litmus.runs.run import Run
-from litmus.runs.zoo import Zoo, read_measured
+from litmus.runs.zoo import Source, read_measured
 
 SHARE_OF_MEMORY = 0.5
-
-Source: TypeAlias = Zoo | Run | Path | str
 
 
 @dataclass(frozen=True)

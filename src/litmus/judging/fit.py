@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litmus.config import build_settings
-from litmus.errors import BadInput, option
+from litmus.errors import BadInput
 from litmus.evaluators.calibration import Calibration, LeftOut, calibrate
 from litmus.evaluators.kernel import KernelEvaluator
-from litmus.files import is_folder
 from litmus.judging.card import (
     ALGORITHMS,
     ARCHITECTURES,
@@ -34,7 +32,7 @@ from litmus.judging.card import (
     Answers,
     describe,
 )
-from litmus.judging.data import FitData, Source, read_fit_data
+from litmus.judging.data import FitData, read_fit_data
 from litmus.judging.kernels import (
     CANDIDATES,
     Asked,
@@ -47,9 +45,11 @@ from litmus.judging.kernels import (
 from litmus.judging.progress import FitProgress, Tell
 from litmus.judging.remeasure import remeasure
 from litmus.judging.settings import FEWEST_POLICIES, FitSettings
+from litmus.judging.subjects import check_out
 from litmus.judging.visits import find_states
 from litmus.runs.directory import as_bad_input
 from litmus.runs.provenance import describe_process
+from litmus.runs.zoo import Source
 from litmus.seeding import Stream, make_generator
 from litmus.training.setup import choose_device
 
@@ -115,19 +115,6 @@ def fit(
         with as_bad_input(target):
             evaluator.save(target)
     return evaluator
-
-
-def check_out(out: Path | str) -> Path:
-    """Where a network and the JSON beside it can be written, and nothing is yet."""
-    path = Path(out)
-    if path.suffix != ".safetensors":
-        raise BadInput(f"{option('out')} takes a file that ends in .safetensors, not '{out}'")
-    if not is_folder(path.absolute().parent):
-        raise BadInput(f"there is no folder {path.parent} to write {path.name} to")
-    for taken in (path, path.with_suffix(".json")):
-        if os.path.lexists(taken):
-            raise BadInput(f"{taken} exists already: choose another {option('out')}")
-    return path
 
 
 def _fit(data: FitData, settings: FitSettings, tell: Tell) -> KernelEvaluator:

@@ -27,12 +27,12 @@ from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.kernel import KernelEvaluator
 from litmus.fields import MOST_EPISODES, check_whole
 from litmus.judging.episodes import EpisodeRunner, pick
-from litmus.judging.fit import check_out
 from litmus.judging.settings import ImproveSettings
 from litmus.judging.subjects import (
     GivenEvaluator,
     GivenPolicy,
     Judge,
+    check_out,
     find_judge,
     find_policies,
 )

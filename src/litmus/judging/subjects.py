@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,6 +108,19 @@ def check_fit(policy: Policy, spaces: Spaces) -> None:
         )
     if policy.architecture.head.actions != spaces.actions:
         raise BadInput("the policy takes other actions than the task")
+
+
+def check_out(out: Path | str) -> Path:
+    """Where a network and the JSON beside it can be written, and nothing is yet."""
+    path = Path(out)
+    if path.suffix != ".safetensors":
+        raise BadInput(f"{option('out')} takes a file that ends in .safetensors, not '{out}'")
+    if not is_folder(path.absolute().parent):
+        raise BadInput(f"there is no folder {path.parent} to write {path.name} to")
+    for taken in (path, path.with_suffix(".json")):
+        if os.path.lexists(taken):
+            raise BadInput(f"{taken} exists already: choose another {option('out')}")
+    return path
 
 
 def load_policy(

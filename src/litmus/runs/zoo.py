@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +206,10 @@ class Zoo:
         return self.path / f"{number:06d}.record.json"
 
 
-def read_measured(given: Zoo | Run | Path | str) -> MeasuredPolicies:
+Source: TypeAlias = Zoo | Run | Path | str
+
+
+def read_measured(given: Source) -> MeasuredPolicies:
     """The policies of a zoo or a run."""
     if isinstance(given, Zoo):
         return given.read()
