@@ -149,8 +149,6 @@ def _tuned_images() -> Values:
         # Of filters drawn alone, some networks see next to nothing.
         "paired_filters": True,
         "probing_lr": 1e-2,
-        # Neighbouring pixels learn alike: images become digits instead of noise.
-        "probing_smoothing": 2,
         # One turn of updates per round.
         "round_turns": 1,
         "evaluator_updates": 20,
