@@ -12,6 +12,8 @@ from litmus.reports.html import heading, image, paragraph, show_number, tag
 from litmus.reports.render import data_uri
 
 MOST_FRAMES = 12
+STRAY = (0.01, 0.99)
+"""What lies outside of these quantiles of learned pixels is shown as black or white."""
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
@@ -22,14 +24,24 @@ def is_image(shape: tuple[int, ...]) -> bool:
 
 
 def to_picture(pixels: np.ndarray, scale: tuple[float, float] | None = None) -> np.ndarray:
-    """Stretch values to 0..255, from the lowest to the highest or as `scale` says; colours last."""
+    """Stretch values to 0..255, from the lowest to the highest or as `scale` says, and cut off what
+    lies beyond; colours last."""
     if pixels.ndim == 3:
         if pixels.shape[-1] not in (1, 3):
             pixels = np.moveaxis(pixels, 0, -1)
         if pixels.shape[-1] == 1:
             pixels = pixels[..., 0]
     low, high = scale or (float(pixels.min()), float(pixels.max()))
-    return np.round(255 * (pixels - low) / ((high - low) or 1.0)).astype(np.uint8)
+    share = np.clip((pixels - low) / ((high - low) or 1.0), 0, 1)
+    return np.round(255 * share).astype(np.uint8)
+
+
+def find_contrast(pixels: np.ndarray) -> tuple[float, float]:
+    """A scale in which a few stray pixels do not turn the others grey."""
+    low, high = np.quantile(pixels, STRAY)
+    if low == high:
+        low, high = pixels.min(), pixels.max()
+    return float(low), float(high)
 
 
 def write_image(details: RunDetails, k: int) -> str:
@@ -39,9 +51,10 @@ def write_image(details: RunDetails, k: int) -> str:
     if not is_image(shape):
         return ""
     state = details.probing.raw_states[k].reshape(shape)
-    scale = f"{show_number(float(state.min()))} to {show_number(float(state.max()))}"
-    return _write_picture(state, f"Probing state {k} as an image") + paragraph(
-        f"As observed; from dark to bright: {scale}.", "small"
+    scale = find_contrast(state)
+    low, high = map(show_number, scale)
+    return _write_picture(state, f"Probing state {k} as an image", scale) + paragraph(
+        f"As observed; black is {low} or less, white {high} or more.", "small"
     )
 
 

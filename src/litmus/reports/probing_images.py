@@ -16,7 +16,7 @@ from litmus.policies.policy import Policy
 from litmus.reports.details import RunDetails
 from litmus.reports.figures import thin
 from litmus.reports.html import heading, image, paragraph, tag
-from litmus.reports.images import is_image, to_picture
+from litmus.reports.images import find_contrast, is_image, to_picture
 from litmus.reports.render import data_uri
 from litmus.runs.run import Run
 
@@ -34,8 +34,8 @@ def choose_columns(steps: NDArray[np.float64], count: int = COLUMNS) -> NDArray[
 
 
 def arrange(images: NDArray[Any]) -> NDArray[np.uint8]:
-    """A table of images [rows, columns, *state] as one picture; each has its own scale."""
-    pictures = [[to_picture(one) for one in row] for row in images]
+    """A table of images [rows, columns, *state] as one picture; each has its own contrast."""
+    pictures = [[to_picture(one, find_contrast(one)) for one in row] for row in images]
     height, width = pictures[0][0].shape[:2]
     rest = pictures[0][0].shape[2:]
     tall, wide = ZOOM * height + GAP, ZOOM * width + GAP

@@ -14,7 +14,7 @@ from litmus.errors import BadInput
 from litmus.reports import extra
 from litmus.reports.figures import Series, shorten, thin
 from litmus.reports.html import figure, show_duration, show_number, tag
-from litmus.reports.images import is_image, to_picture
+from litmus.reports.images import find_contrast, is_image, to_picture
 from litmus.reports.page import Content, write_page
 from litmus.reports.report import build_report
 
@@ -214,6 +214,17 @@ def test_images_are_told_from_vectors_and_stretched() -> None:
     assert picture.shape == (3, 4)
     assert (picture.min(), picture.max()) == (0, 255)
     assert to_picture(np.zeros((3, 8, 8))).shape == (8, 8, 3)
+
+
+def test_a_stray_pixel_does_not_hide_an_image() -> None:
+    pixels = np.zeros((20, 20))
+    pixels[5:15, 5:15] = 1.0
+    pixels[0, 0], pixels[19, 19] = 50.0, -50.0
+    picture = to_picture(pixels, find_contrast(pixels))
+    assert (picture[5:15, 5:15] == 255).all()
+    assert (picture[1:5] == 0).all()
+    one_bright = np.eye(16)[:1].reshape(4, 4)
+    assert to_picture(one_bright, find_contrast(one_bright)).max() == 255
 
 
 def test_markup_helpers_escape() -> None:
