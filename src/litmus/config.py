@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, Self
@@ -119,9 +119,8 @@ class TrainConfig:
         known = list_options(cls, values, registries)
         for key in values:
             if key not in known:
-                raise BadInput(
-                    f"unknown option '{key}' for {values['algorithm']}{suggest(key, known)}"
-                )
+                hint = name_owner(key, known, registries) or suggest(key, known)
+                raise BadInput(f"unknown option '{key}' for {values['algorithm']}{hint}")
         if "task" not in values:
             raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
         built: Values = {}
@@ -196,6 +195,17 @@ def list_options(
             _check_hint(one)
         options |= found
     return options
+
+
+def name_owner(name: str, known: Container[str], registries: Mapping[str, Registry]) -> str:
+    """Which choice among the known options would bring this one, as the end of a sentence; else
+    nothing."""
+    for choice, registry in registries.items():
+        for one, entry in registry.items() if choice in known else ():
+            names = {spec.name for spec in dataclasses.fields(entry.find_options())}
+            if name in names.difference(registry.provided):
+                return f"; {option(choice, one)} has it"
+    return ""
 
 
 def _field(config: type, name: str) -> dataclasses.Field[Any]:

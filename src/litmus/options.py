@@ -17,12 +17,16 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Literal, NoReturn
 
-from litmus.config import Option
+from litmus.config import Option, name_owner
 from litmus.errors import BadInput, option, spell_option, suggest
+from litmus.registry import Registry
 
 
 class OneLineParser(argparse.ArgumentParser):
     """An argument parser whose errors are BadInput, with a suggestion."""
+
+    registries: Mapping[str, Registry] = {}
+    """By the option that chooses from it: what else could be chosen has options of its own."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(
@@ -41,7 +45,10 @@ class OneLineParser(argparse.ArgumentParser):
             parser = getattr(parsed, "_parser", self)
             word = unknown[0].partition("=")[0]
             kind = "option" if word.startswith("-") else "argument"
-            raise BadInput(f"unknown {kind} '{word}'{suggest(word, parser.known_options())}")
+            known = parser.known_options()
+            hint = name_owner(_to_name(word), [*map(_to_name, known)], parser.registries)
+            hint = hint or suggest(word, known)
+            raise BadInput(f"unknown {kind} '{word}'{hint}")
         return parsed
 
     def known_options(self) -> list[str]:
@@ -56,6 +63,11 @@ class OneLineParser(argparse.ArgumentParser):
         if choices and str(value) not in choices:
             what = option(action.dest) if action.option_strings else action.dest
             raise BadInput(f"unknown {what} '{value}'{suggest(str(value), choices)}")
+
+
+def _to_name(word: str) -> str:
+    """Of the field that an option is typed for."""
+    return word.removeprefix("--").replace("-", "_")
 
 
 def add_options(

@@ -22,6 +22,7 @@ MISTAKES = [
     (["train", "pssvf"], "no task given; name one, such as --task Swimmer-v5"),
     (["train", "pssvf", "--task", "Swimer-v5"], "unknown task 'Swimer-v5'; did you mean 'Swimmer-"),
     (["train", "pssvf", *TASK, "--preset", "papr"], "unknown preset 'papr'; did you mean 'paper'?"),
+    (["train", "pssvf", *TASK, "--channels", "4"], "'--channels'; --architecture cnn has it"),
     (["train", "pssvf", *TASK, "--stepps", "5"], "unknown option '--stepps'; did you mean '--step"),
     (["train", "pssvf", *TASK, "--steps", "-5"], "--steps must be at least 1, not -5"),
     (["train", "pssvf", *TASK, "--steps", "some"], "--steps takes a number, not 'some'"),

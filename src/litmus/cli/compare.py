@@ -18,6 +18,7 @@ from litmus.cli.judging_options import (
     read_task,
     show_estimate,
 )
+from litmus.counts import say_count
 from litmus.errors import RunFailed
 from litmus.options import OneLineParser, add_whole
 from litmus.streams import stdout_for_results
@@ -68,7 +69,8 @@ def run(options: argparse.Namespace) -> None:
     else:
         for place, path in enumerate((options.first, options.second)):
             print(f"{'AB'[place]}  {show_estimate(found.estimate, place)}  {path}")
-        how = "as V predicts" if not found.episodes else f"measured in {found.episodes} episodes"
+        measured = f"measured in {say_count(found.episodes, 'episode')}"
+        how = measured if found.episodes else "as V predicts"
         if found.mean_difference is not None:
             how += f", A earns {found.mean_difference:+.1f} compared with B"
         elif found.opinion is not None:

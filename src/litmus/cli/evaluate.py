@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from litmus.cli.command import Command
 from litmus.cli.results import print_final_return
+from litmus.counts import say_count
 from litmus.options import OneLineParser, add_whole, parse_object
 from litmus.streams import stdout_for_results
 
@@ -81,7 +82,7 @@ def _print(measured: Measurement) -> None:
     else:
         print(
             f"return {measured.mean:.1f} ± {measured.standard_error:.1f} "
-            f"(mean of {len(measured.returns)} episodes ± standard error; "
+            f"(mean of {say_count(len(measured.returns), 'episode')} ± standard error; "
             f"from {min(measured.returns):.1f} to {max(measured.returns):.1f})"
         )
 

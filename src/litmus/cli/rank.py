@@ -16,6 +16,7 @@ from litmus.cli.judging_options import (
     read_reading,
     read_task,
 )
+from litmus.counts import say_count
 from litmus.options import OneLineParser, add_whole
 from litmus.streams import stdout_for_results
 
@@ -57,7 +58,7 @@ def run(options: argparse.Namespace) -> None:
     if not options.json:
         print(
             f"the first is the best with a probability of {found.probability:.2f} "
-            f"({found.episodes} episodes)"
+            f"({say_count(found.episodes, 'episode')})"
         )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from litmus.counts import say_count
+
 if TYPE_CHECKING:
     from litmus.runs.run import Run
 
@@ -16,7 +18,7 @@ def print_result(run: Run) -> None:
     last = run.metrics[-1]
     minutes, seconds = divmod(round(last["wall_s"]), 60)
     print(
-        f"trained {last['steps']:,} steps in {last['episodes_done']:,} episodes, "
+        f"trained {last['steps']:,} steps in {say_count(last['episodes_done'], 'episode')}, "
         f"{minutes} min {seconds} s"
     )
     print_final_return(run.path)

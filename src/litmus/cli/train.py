@@ -55,6 +55,7 @@ def _add_options(parser: OneLineParser, algorithm: str, words: Sequence[str]) ->
         action="store_true",
         help="go on with a run that is in the run directory already; if it is finished, do nothing",
     )
+    parser.registries = CHOICES
     preset, chosen = _find_choices(algorithm, words)
     known = find_options(algorithm, chosen)
     preset = {

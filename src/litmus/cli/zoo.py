@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from litmus.cli.command import Command
 from litmus.cli.judging_options import POLICY_HELP, add_number, add_reading, add_task, read_reading
+from litmus.counts import say_count
 from litmus.options import OneLineParser, add_whole
 from litmus.streams import stdout_for_results
 
@@ -91,7 +92,7 @@ def run_list(options: argparse.Namespace) -> None:
         for one in records:
             print(json.dumps({**vars(one), "task": zoo.task.task}))
         return
-    print(f"{len(records):,} policies measured in {zoo.task.task}")
+    print(f"{say_count(len(records), 'policy', 'policies')} measured in {zoo.task.task}")
     for one in records:
         print(_show(one))
 
@@ -120,7 +121,7 @@ def _tell(records: Iterable[Record]) -> int:
 
 def _sum_up(zoo: str, count: int, wanted: int) -> None:
     more = f"; {wanted - count} were there already" if wanted > count else ""
-    print(f"added {count} {'policy' if count == 1 else 'policies'} to {zoo}{more}")
+    print(f"added {say_count(count, 'policy', 'policies')} to {zoo}{more}")
 
 
 def _show(record: Record) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from litmus.counts import say_count
 from litmus.experiments.display import Overview, Running, SweepDisplay
 from litmus.experiments.executors import Executor, Handle
 from litmus.experiments.jobs import Job, Standing
@@ -135,5 +136,5 @@ def name_failures(failures: dict[str, str], total: int, root: Path) -> str:
     """One line for all of them."""
     named = [f"{name} ({reason})" for name, reason in list(failures.items())[:MOST_NAMED]]
     more = f" and {len(failures) - MOST_NAMED} more" if len(failures) > MOST_NAMED else ""
-    shown = "; ".join(named)
-    return f"{len(failures)} of {total} jobs failed: {shown}{more}; what they said: {root / 'logs'}"
+    shown, jobs = "; ".join(named), say_count(total, "job")
+    return f"{len(failures)} of {jobs} failed: {shown}{more}; what they said: {root / 'logs'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from litmus.counts import say_count
 from litmus.experiments.jobs import Job
 from litmus.experiments.plan import Plan
 
@@ -16,7 +17,7 @@ def describe_plan(plan: Plan, folder: Path) -> list[str]:
         groups.setdefault(job.group, []).append(job)
     standings = {job.folder: job.look(folder / job.folder) for job in plan.jobs}
     width = max(map(len, groups), default=0)
-    lines = [f"{plan.title}: {len(plan.jobs)} jobs in {folder}"]
+    lines = [f"{plan.title}: {say_count(len(plan.jobs), 'job')} in {folder}"]
     for name, jobs in groups.items():
         states = Counter(standings[job.folder].state for job in jobs)
         begun = [
@@ -27,5 +28,7 @@ def describe_plan(plan: Plan, folder: Path) -> list[str]:
         lines.append(f"  {name:<{width}}  {words}".rstrip())
     left = [job for job in plan.jobs if standings[job.folder].state != "finished"]
     steps_left = sum(job.steps - standings[job.folder].done for job in left)
-    lines.append(f"to do: {len(left)} jobs" + (f", {steps_left:,} steps" if steps_left else ""))
+    lines.append(
+        f"to do: {say_count(len(left), 'job')}" + (f", {steps_left:,} steps" if steps_left else "")
+    )
     return lines

@@ -15,6 +15,7 @@ from litmus.analysis.comparison import TEST, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord
 from litmus.analysis.statistics import FEWEST_FOR_INTERVAL
+from litmus.counts import say_count
 from litmus.errors import BadInput
 from litmus.files import write_bytes
 from litmus.reports.comparison_figures import MOST_CURVES, draw_curves, draw_profiles
@@ -30,7 +31,7 @@ from litmus.reports.comparison_table import (
     write_wide,
 )
 from litmus.reports.headline import write_tiles
-from litmus.reports.html import count, note, paragraph, show_number, table, tag
+from litmus.reports.html import note, paragraph, show_number, table, tag
 from litmus.reports.page import Content, write_page
 from litmus.reports.plots import write_figures
 from litmus.reports.provenance import write_configuration, write_run_table
@@ -228,13 +229,12 @@ class ComparisonReport:
 
     def _write_lead(self) -> str:
         comparison = self.comparison
-        lines = [
-            f"{count(len(self.records), 'run')}: {count(len(comparison.trained), 'algorithm')} on "
-            f"{count(len(comparison.tasks), 'task')}."
-        ]
+        runs = say_count(len(self.records), "run")
+        algorithms = say_count(len(comparison.trained), "algorithm")
+        lines = [f"{runs}: {algorithms} on {say_count(len(comparison.tasks), 'task')}."]
         lines += [say_beside_paper(comparison, self.paper, name) for name in comparison.algorithms]
         if self.missing:
-            lines.append(f"{count(len(self.missing), 'run')} not finished.")
+            lines.append(f"{say_count(len(self.missing), 'run')} not finished.")
         return "".join(tag("p", escape(line), class_="lead") for line in lines if line)
 
 
@@ -289,7 +289,7 @@ def say_gains(comparison: Comparison, name: str) -> str:
         better = [cell for cell in tested if cell.is_above_untrained]
         parts.append(
             f"significantly better than the untrained policy on {len(better)} of "
-            f"{count(len(tested), 'task')} ({TEST})"
+            f"{say_count(len(tested), 'task')} ({TEST})"
         )
     for other in comparison.algorithms:
         pairs = [(cell, comparison.find(cell.task, other)) for cell in cells if other != name]
@@ -320,7 +320,7 @@ def say_beside_paper(comparison: Comparison, paper: Figures, algorithm: str) -> 
         return ""
     below = [c for c, (mean, std) in known if c.mean.value < mean - (std or 0.0)]
     words = f"{algorithm}: within or above the paper's mean ± standard deviation on "
-    words += f"{len(known) - len(below)} of {count(len(known), 'task')}"
+    words += f"{len(known) - len(below)} of {say_count(len(known), 'task')}"
     names = ", ".join(shorten_task(cell.task) for cell in below)
     return f"{words}; below it on {names}." if below else f"{words}."
 

@@ -7,8 +7,9 @@ from html import escape
 
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord
+from litmus.counts import say_count
 from litmus.reports.details import RunDetails
-from litmus.reports.html import count, show_duration, show_number, tag
+from litmus.reports.html import show_duration, show_number, tag
 from litmus.reports.words import SHORT_VERDICTS, say_not_improved, say_spread, say_untrained
 
 MOST_NAMED = 6
@@ -101,9 +102,9 @@ def _write_standing(records: Sequence[RunRecord]) -> str:
             f"{r.name} at {r.progress:.0%}" if r.progress is not None else r.name
             for r in unfinished[:4]
         )
-        parts.append(f"{count(len(unfinished), 'run')} not finished ({shown})")
+        parts.append(f"{say_count(len(unfinished), 'run')} not finished ({shown})")
     if unreadable:
-        parts.append(f"{count(len(unreadable), 'run')} could not be read")
+        parts.append(f"{say_count(len(unreadable), 'run')} could not be read")
     return escape("; ".join(parts) + ".") if parts else ""
 
 
@@ -119,7 +120,9 @@ def write_tiles(
         untrained = show_number(groups[0].untrained_return)
         tiles.append(("Untrained policy", untrained, "return before training"))
     steps, episodes = sum(r.steps for r in readable), sum(r.episodes for r in readable)
-    of_runs = f"over {count(len(readable), 'run')}" if len(readable) > 1 else "in the environment"
+    of_runs = (
+        f"over {say_count(len(readable), 'run')}" if len(readable) > 1 else "in the environment"
+    )
     tiles.append(("Steps", _shorten(steps), of_runs))
     dropped = sum(r.dropped for r in readable)
     tiles.append(("Episodes", _shorten(episodes), f"{dropped} dropped" if dropped else "measured"))

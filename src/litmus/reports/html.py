@@ -173,11 +173,6 @@ def show_duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def count(number: int, what: str, several: str | None = None) -> str:
-    """'1 run', '2 runs'; `several` is the plural where that is not the word with an s."""
-    return f"{number:,} {what if number == 1 else several or what + 's'}"
-
-
 def _sentence(text: str) -> str:
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "…", "?", "!")) else ".")

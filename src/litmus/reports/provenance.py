@@ -8,10 +8,10 @@ from html import escape
 
 from litmus.analysis.groups import Group, find_differences, show_value
 from litmus.analysis.records import RunRecord
+from litmus.counts import say_count
 from litmus.reports.details import RunDetails
 from litmus.reports.html import (
     chip,
-    count,
     paragraph,
     show_correlation,
     show_duration,
@@ -91,7 +91,7 @@ def _write_record(record: RunRecord, number: int) -> str:
         "commit": origin.get("commit"),
         **_flatten(origin.get("hardware")),
         **_flatten(origin.get("versions")),
-        "resumed": count(len(origin["resumed"]), "time") if origin.get("resumed") else None,
+        "resumed": say_count(len(origin["resumed"]), "time") if origin.get("resumed") else None,
     }
     rows = [
         [escape(name), escape(str(value))] for name, value in facts.items() if value is not None

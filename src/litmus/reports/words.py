@@ -9,8 +9,9 @@ from litmus.analysis.groups import Group
 from litmus.analysis.judgement import Judgement
 from litmus.analysis.records import RunRecord
 from litmus.analysis.statistics import FEWEST_FOR_INTERVAL
+from litmus.counts import say_count
 from litmus.reports.details import RunDetails
-from litmus.reports.html import count, show_number, tag
+from litmus.reports.html import show_number, tag
 from litmus.runs.final import DEFINITION, describe_handed_over
 
 SHORT_VERDICTS = {
@@ -88,7 +89,7 @@ def _list_words(
 
 def say_verdict(judgement: Judgement) -> str:
     """Whether V beats guessing on policies that it has not seen."""
-    number, verdict = count(len(judgement.measured), "policy", "policies"), judgement.verdict
+    number, verdict = say_count(len(judgement.measured), "policy", "policies"), judgement.verdict
     if verdict == "too few":
         return f"V was asked about {number} that it has not seen: too few to say how good it is."
     if verdict == "nothing to tell apart":

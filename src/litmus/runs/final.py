@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from litmus.counts import say_count
 from litmus.runs.metrics import Event
 
 FINAL_EVALUATIONS = 20
@@ -68,7 +69,8 @@ def describe_final_return(events: Sequence[Event]) -> str:
 
 def describe_handed_over(event: Event) -> str:
     which = "the last policy" if event.get("is_last") else f"the policy of step {event['steps']:,}"
-    return f"{which}, measured best; mean of {len(event.get('returns', []))} fresh episodes"
+    episodes = say_count(len(event.get("returns", [])), "fresh episode")
+    return f"{which}, measured best; mean of {episodes}"
 
 
 def _has_mean(event: Event) -> bool:

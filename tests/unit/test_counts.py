@@ -1,0 +1,20 @@
+"""Numbers of things in sentences."""
+
+from __future__ import annotations
+
+import pytest
+
+from litmus.counts import say_count
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0 jobs"), (1, "1 job"), (2, "2 jobs"), (1200, "1,200 jobs")],
+)
+def test_one_thing_has_no_plural(number: int, words: str) -> None:
+    assert say_count(number, "job") == words
+
+
+def test_a_plural_of_its_own() -> None:
+    assert say_count(1, "policy", "policies") == "1 policy"
+    assert say_count(3, "policy", "policies") == "3 policies"
