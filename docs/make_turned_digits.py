@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from litmus.errors import BadInput
 from litmus.tasks.idx import read_idx, write_idx
 from litmus.tasks.image_sets import find_folder
 from litmus.tasks.known_images import PARTS
@@ -26,9 +27,18 @@ def turn(part: str, source: Path, folder: Path) -> None:
     write_idx(folder / f"{part}.gz", values)
 
 
-if __name__ == "__main__":
-    folder = Path(sys.argv[1])
+def main(folder: Path) -> None:
+    source = find_folder("mnist")
     folder.mkdir(parents=True)
     for part in PARTS:
-        turn(part, find_folder("mnist"), folder)
+        turn(part, source, folder)
     print(f"turned digits in {folder}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("name one folder for the turned digits, such as turned-digits")
+    try:
+        main(Path(sys.argv[1]))
+    except (BadInput, OSError) as error:
+        sys.exit(str(error))

@@ -126,6 +126,15 @@ def test_a_dry_run_shows_what_there_is_to_do_and_does_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_a_dry_run_refuses_what_the_run_would_refuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment", str(write_plan(tmp_path / "mine.json", [WALK], seeds=1)), "--out", "out"]
+    assert main(words) == 0
+    assert main([*words, "--steps", "80", "--dry-run"]) == 2
+    assert_one_line(capsys.readouterr().err.splitlines()[-1], "--steps is 40 there and 80 here")
+
+
 MISTAKES = [
     (["nothing"], "unknown experiment 'nothing'"),
     (["learning-curve"], "did you mean 'learning-curves'?"),

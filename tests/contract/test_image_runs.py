@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +117,26 @@ def test_commands_speak_of_images(data: str, tmp_path: Path, capsys: Any) -> Non
     assert_one_line(capsys.readouterr().err, "there is no folder")
     assert main([*words, *small, "--data", data, "--device", "cpu"]) == 0
     assert main(["evaluate", "run", "--episodes", "2"]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "run", "--data", "nowhere"]) == 2
+    assert_one_line(capsys.readouterr().err, "there is no folder nowhere")
+    policy = ["evaluate", "run/policy.safetensors", "--task", "images", "--episodes", "2"]
+    assert main([*policy, "--data", data]) == 0
+    assert main([*policy, "--env-kwargs", json.dumps({"data": data})]) == 2
+    assert_one_line(capsys.readouterr().err, "has no option 'data'", "--data")
     assert main(["report", "run", "--figures", "figures"]) == 0
     page = Path("run/report.html").read_text()
     assert "How the probing states took shape" in page
     assert "cannot be shown" not in page
+    assert "told right, in per cent" in page
     pictures = {path.name for path in Path("figures/probing-run").iterdir()}
     assert pictures == {"probing-images.png", "evolution.png", "choices.txt"}
+
+
+def test_options_of_the_task_are_put_beside_those_of_the_run(data: str, tmp_path: Path) -> None:
+    run = train(tmp_path / "run", data, steps=8, env_kwargs={"images_per_episode": 4})
+    returns = litmus.evaluate(run, env_kwargs={"held_out": "test"}, workers=0).returns
+    assert {one % 25 for one in returns} == {0}  # of four images
 
 
 def test_learning_tells_the_corners_apart(data: str, tmp_path: Path) -> None:

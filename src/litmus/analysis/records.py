@@ -131,8 +131,9 @@ class RunRecord:
         return max(self.evaluations, key=lambda event: float(event["mean"]), default=None)
 
     @cached_property
-    def removes_bonus(self) -> bool:
-        """Whether training returns are without the survival bonus, as far as the rounds show."""
+    def has_training_returns(self) -> bool:
+        """Whether V learns from something else than the returns, as far as the rounds show: without
+        the survival bonus, or a loss."""
         pairs = [(event.get("mean"), event.get("training_mean")) for event in self.rounds]
         return any(
             not math.isclose(paid, trained, rel_tol=1e-6, abs_tol=1e-6)
@@ -145,7 +146,7 @@ class RunRecord:
         """What evaluations of θ measured, in the units that V predicts; empty where that is not
         known: older runs did not keep it where the survival bonus is removed."""
         curve = read_curve(self.evaluations, "steps", "training_mean")
-        if curve.x.size or self.removes_bonus:
+        if curve.x.size or self.has_training_returns:
             return curve
         return read_curve(self.evaluations, "steps", "mean")
 

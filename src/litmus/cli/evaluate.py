@@ -28,8 +28,9 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
         "--env-kwargs",
         type=partial(parse_object, "env_kwargs"),
         metavar="JSON",
-        help="options of the task, as a JSON object",
+        help="options of the task, as a JSON object; a run's own stay where they are not named",
     )
+    parser.add_argument("--data", metavar="DIR", help="folder with the files of a set of images")
     add_whole(parser, "episodes", "episodes to run [10]", default=10)
     add_whole(parser, "seed", "of start states and random choices [0]", default=0)
     add_whole(parser, "workers", "worker processes (default: one per core)")
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
 
         check_video(options.video)
     with stdout_for_results():
-        subject = find_subject(options.path, options.task, options.env_kwargs)
+        subject = find_subject(options.path, options.task, options.env_kwargs, options.data)
         measured = measure(subject, options.episodes, options.seed, options.workers)
     if options.json:
         print(json.dumps(_describe(options.path, subject, measured)))

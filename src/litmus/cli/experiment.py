@@ -80,7 +80,13 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from litmus.experiments.api import choose_folder, experiment, make_choices, make_plan
+    from litmus.experiments.api import (
+        check_jobs,
+        choose_folder,
+        experiment,
+        make_choices,
+        make_plan,
+    )
     from litmus.experiments.dry_run import describe_plan
 
     chosen = {name: getattr(options, "of_run" if name == "run" else name) for name in CHOICES}
@@ -88,6 +94,7 @@ def run(options: argparse.Namespace) -> None:
     if options.dry_run:
         with stdout_for_results():
             plan = make_plan(options.name, make_choices(**chosen))
+            check_jobs(plan, folder)
         print("\n".join(describe_plan(plan, folder)))
         return
     try:

@@ -87,8 +87,7 @@ def experiment(
     require_packages("PIL", "matplotlib")
     plan = make_plan(name, choices)
     failures: dict[str, str] = {}
-    for job in plan.jobs:
-        job.check(folder / job.folder)
+    check_jobs(plan, folder)
     if not redraw and not is_done(plan, folder):
         if executor == "ray":
             check_address(ray_address)
@@ -98,6 +97,12 @@ def experiment(
     if failures:
         raise RunFailed(name_failures(failures, len(plan.jobs), folder))
     return Results(folder, tuple(written))
+
+
+def check_jobs(plan: Plan, folder: Path) -> None:
+    """BadInput where the folder holds runs of another plan."""
+    for job in plan.jobs:
+        job.check(folder / job.folder)
 
 
 def check_results(path: Path) -> None:

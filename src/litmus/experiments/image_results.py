@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from litmus.errors import BadInput
+from litmus.errors import BadInput, suggest
 from litmus.files import read_json, write_bytes
 from litmus.policies.population import FlatPopulation
 from litmus.runs.run import Run
 from litmus.tasks import find_task
 from litmus.tasks.classification import ClassificationTask
+from litmus.tasks.image_sets import find_folder
+from litmus.tasks.known_images import IMAGE_SETS
 
 Entry = dict[str, Any]
+
+
+def check_image_sets(experiment: str, tasks: Iterable[str], data: str | None) -> None:
+    """BadInput where a task is no set of images, or one whose files cannot be found."""
+    for task in tasks:
+        if task not in IMAGE_SETS:
+            hint = suggest(task, IMAGE_SETS)
+            raise BadInput(f"{experiment} is for sets of images, and '{task}' is none{hint}")
+        find_folder(task, data)
 
 
 def measure_accuracy(run: Run) -> float:

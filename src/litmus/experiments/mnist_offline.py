@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from litmus.errors import BadInput, suggest
-from litmus.experiments.image_results import add_result, summarize
+from litmus.experiments.image_results import add_result, check_image_sets, summarize
 from litmus.experiments.jobs import Job, Standing
 from litmus.experiments.offline_settings import PRESETS, read_settings
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
@@ -94,6 +94,7 @@ class OfflineImages:
         for preset in presets:
             if preset not in PRESETS:
                 raise BadInput(f"{name} has no preset '{preset}'{suggest(preset, PRESETS)}")
+        check_image_sets(name, choices.tasks or self.tasks, choices.data)
         jobs = tuple(
             make_job(task, choices, preset, seed)
             for seed in choices.seeds or SEEDS

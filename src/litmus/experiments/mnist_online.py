@@ -15,7 +15,12 @@ from pathlib import Path
 from litmus.analysis.records import read_curve
 from litmus.analysis.statistics import Curve, average_curves
 from litmus.experiments.grid import Grid, Variant
-from litmus.experiments.image_results import add_result, measure_accuracy, summarize
+from litmus.experiments.image_results import (
+    add_result,
+    check_image_sets,
+    measure_accuracy,
+    summarize,
+)
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.plan import Choices, Plan, WriteUp
 from litmus.reports.figures import Chart, Panel, Series, View
@@ -45,6 +50,7 @@ class OnlineImages:
     tasks: tuple[str, ...] = ("mnist",)
 
     def plan(self, name: str, choices: Choices) -> Plan:
+        check_image_sets(name, choices.tasks or self.tasks, choices.data)
         sizes = SIZES if choices.probing_states is None else (choices.probing_states,)
         presets = PRESETS if choices.preset is None else (choices.preset,)
         options = {

@@ -35,7 +35,7 @@ def draw_predictions(details: RunDetails) -> Chart | None:
 
 def name_return(record: RunRecord) -> str:
     """What V predicts: the return, or the training return where the two differ."""
-    return "training return" if record.removes_bonus else "return"
+    return "training return" if record.has_training_returns else "return"
 
 
 def _cloud(name: str, judgement: Judgement, color: int) -> Series:
@@ -83,7 +83,7 @@ def _describe_predictions(record: RunRecord, predicted: Curve, evaluated: Curve)
             "V's predictions are for the newest θ, and measured is the average of θ over rounds: "
             "they are two policies, and what they earn may differ. "
         )
-    if not evaluated.x.size and record.removes_bonus:
+    if not evaluated.x.size and record.has_training_returns:
         return words + (
             "V predicts returns without the survival bonus, and the evaluations of θ in this run "
             "were recorded with it; so only the perturbed policies can be compared with V."

@@ -4,6 +4,7 @@ chosen there. One picture for the page, the same as files."""
 from __future__ import annotations
 
 import io
+import math
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from litmus.runs.run import Run
 COLUMNS = 9
 """Of the strip: in a run of 100,000 interactions, one per 12,500 and the start."""
 MOST_ROWS = 10
-ZOOM, GAP = 2, 4
+LEAST_SIDE, GAP = 56, 4
+"""Pixels of the picture: of an image, at least, and between two."""
 WHITE = 255
 
 
@@ -38,14 +40,15 @@ def arrange(images: NDArray[Any]) -> NDArray[np.uint8]:
     pictures = [[to_picture(one, find_contrast(one)) for one in row] for row in images]
     height, width = pictures[0][0].shape[:2]
     rest = pictures[0][0].shape[2:]
-    tall, wide = ZOOM * height + GAP, ZOOM * width + GAP
+    zoom = math.ceil(LEAST_SIDE / height)
+    tall, wide = zoom * height + GAP, zoom * width + GAP
     table = np.full(
         (len(pictures) * tall - GAP, len(pictures[0]) * wide - GAP, *rest), WHITE, np.uint8
     )
     for i, row in enumerate(pictures):
         for j, one in enumerate(row):
-            zoomed = one.repeat(ZOOM, axis=0).repeat(ZOOM, axis=1)
-            table[i * tall : i * tall + ZOOM * height, j * wide : j * wide + ZOOM * width] = zoomed
+            zoomed = one.repeat(zoom, axis=0).repeat(zoom, axis=1)
+            table[i * tall : i * tall + zoom * height, j * wide : j * wide + zoom * width] = zoomed
     return table
 
 

@@ -12,6 +12,7 @@ from litmus.analysis.statistics import FEWEST_FOR_INTERVAL
 from litmus.counts import say_count
 from litmus.reports.details import RunDetails
 from litmus.reports.html import show_number, tag
+from litmus.reports.images import is_image
 from litmus.runs.final import DEFINITION, describe_handed_over
 
 SHORT_VERDICTS = {
@@ -43,10 +44,14 @@ def write_glossary(words: Sequence[tuple[str, str]]) -> str:
 def _list_words(
     records: Sequence[RunRecord], details: Sequence[RunDetails]
 ) -> list[tuple[str, str]]:
+    classifies = any(is_image(one.state_shape) for one in details)
+    earned = "The sum of all rewards of one episode"
+    if classifies:
+        earned += "; where images are classified, the share of them that is told right, in per cent"
     words = [
         (
             "Return",
-            "The sum of all rewards of one episode. To measure a policy is to run it and record "
+            f"{earned}. To measure a policy is to run it and record "
             "its return; an evaluation is such a measurement during training, over some episodes.",
         ),
         ("Final return", f"It is {DEFINITION}."),
@@ -67,12 +72,14 @@ def _list_words(
                 "measured returns. Training moves θ to where V is higher."
             )
         words.append(("V, the evaluator", meaning))
-    if any(record.removes_bonus for record in records):
+    if any(record.has_training_returns for record in records):
         words.append(
             (
                 "Training return",
-                "The return without the bonus that the environment pays for staying alive. It is "
-                "what V predicts; all other returns on this page include the bonus.",
+                "What V predicts: the return without the bonus that the environment pays for "
+                "staying alive"
+                + (", or the negative cross-entropy of a classifier" if classifies else "")
+                + ". All other returns on this page are as the task pays them.",
             )
         )
     if any(one.probing is not None for one in details):

@@ -41,6 +41,10 @@ def make_task_spec(
                 f"task '{name}' has episodes of one step: it has no survival bonus to remove, and "
                 f"no {option('max_episode_steps')}"
             )
+        for taken in {"name", "data"} & options.keys():
+            raise BadInput(
+                f"task '{name}' has no option '{taken}'; its files are named with {option('data')}"
+            )
         arguments = {**options, "name": name, "data": data}
         return TaskSpec("litmus.tasks.classification:make_image_task", arguments)
     if data is not None:

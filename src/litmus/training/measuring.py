@@ -64,26 +64,29 @@ def evaluate(
     task: str | None = None,
     episodes: float = 10,
     env_kwargs: Mapping[str, Any] | None = None,
+    data: str | None = None,
     seed: float = 0,
     workers: float | None = None,
 ) -> Measurement:
     """Roll a policy out, unperturbed, and measure its returns.
 
     `policy` is a policy, a run, or the path of a policy file or a run directory. A run knows its
-    task; a policy does not, so `task` is needed, with its options in `env_kwargs`.
+    task; a policy does not, so `task` is needed, with its options in `env_kwargs`; for a run, these
+    are put in the place of its own of the same names. `data` is a folder with a set of images.
     """
-    return measure(find_subject(policy, task, env_kwargs), episodes, seed, workers)
+    return measure(find_subject(policy, task, env_kwargs, data), episodes, seed, workers)
 
 
 def find_subject(
     policy: Policy | Run | Path | str,
     task: str | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
+    data: str | None = None,
 ) -> Subject:
     """What is to be measured; raises BadInput where policy and task do not fit."""
     if isinstance(policy, str | Path):
         path = Path(policy)
-        policy = _read_file(path, task, env_kwargs) if path.is_file() else Run(path)
+        policy = _read_file(path, task, env_kwargs, data) if path.is_file() else Run(path)
     if not isinstance(policy, Run | Policy):
         kind = type(policy).__name__
         raise BadInput(f"what is measured is a policy, a run, or the path of one, not a {kind}")
@@ -97,20 +100,22 @@ def find_subject(
     own_kwargs = run.config.env_kwargs if run is not None and task is None else {}
     name = task if task is not None else run.config.task if run is not None else ""
     limit = run.config.max_episode_steps if run is not None else None
-    data = run.config.data if run is not None and task is None else None
-    options = own_kwargs if env_kwargs is None else env_kwargs
-    spec = make_task_spec(name, bonus, options, limit, data)
+    if data is None and run is not None and task is None:
+        data = run.config.data
+    spec = make_task_spec(name, bonus, {**own_kwargs, **(env_kwargs or {})}, limit, data)
     subject = Subject(run.policy if run is not None else _as_policy(policy), spec, name, run)
     if run is None or task is not None or env_kwargs is not None:
         _check_fit(subject)
     return subject
 
 
-def _read_file(path: Path, task: str | None, env_kwargs: Mapping[str, Any] | None) -> Policy:
+def _read_file(
+    path: Path, task: str | None, env_kwargs: Mapping[str, Any] | None, data: str | None
+) -> Policy:
     """Another library's files say little: what a task shows and takes belongs to reading them."""
     if path.suffix == ".safetensors" or task is None:
         return Policy.load(path)
-    built = make_task_spec(task, "auto", env_kwargs).build()
+    built = make_task_spec(task, "auto", env_kwargs, data=data).build()
     built.close()
     return read_policy(path, Spaces(tuple(built.state_shape), built.actions)).policy
 

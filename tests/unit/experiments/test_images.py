@@ -143,6 +143,14 @@ def test_a_preset_that_there_is_not_is_named() -> None:
         MNIST_OFFLINE.plan("mnist-offline", Choices(preset="papre"))
 
 
+@pytest.mark.parametrize("experiment", [MNIST_ONLINE, MNIST_OFFLINE])
+def test_tasks_without_images_and_sets_without_files_are_named(experiment, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="it is for sets of images, and 'Swimmer-v5' is none"):
+        experiment.plan("it", Choices(tasks=("Swimmer-v5",)))
+    with pytest.raises(BadInput, match="there is no folder"):
+        experiment.plan("it", Choices(tasks=("images",), data=str(tmp_path / "nothing")))
+
+
 def test_results_keep_what_other_experiments_wrote(tmp_path: Path) -> None:
     path = tmp_path / "new" / "mnist.json"
     add_result(path, "online_10", "paper", summarize([0.5, 0.7], 100, {"versions": {}}))

@@ -114,7 +114,7 @@ def test_it_is_said_that_an_average_is_measured_and_the_newest_judged(details: R
 
 def test_where_the_bonus_is_removed_theta_is_shown_without_it_too(hopper_run: Path) -> None:
     record = read_record(hopper_run)
-    assert record.removes_bonus
+    assert record.has_training_returns
     details = RunDetails(record)
     drawn = draw_training(details)
     assert drawn is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litmus.reports.probing_images import GAP, ZOOM, arrange, choose_columns
+from litmus.reports.probing_images import GAP, LEAST_SIDE, arrange, choose_columns
 
 
 def test_a_strip_has_a_column_for_every_eighth_of_the_run() -> None:
@@ -15,16 +15,16 @@ def test_a_strip_has_a_column_for_every_eighth_of_the_run() -> None:
 
 
 def test_each_image_lies_in_its_place_with_its_own_scale() -> None:
-    images = np.zeros((2, 3, 4, 5))
+    images, zoom = np.zeros((2, 3, 4, 5)), LEAST_SIDE // 4  # small images are enlarged
     images[1, 2, 0, 1] = 1e-3
     table = arrange(images)
-    assert table.shape == (2 * (4 * ZOOM + GAP) - GAP, 3 * (5 * ZOOM + GAP) - GAP)
-    row, column = 4 * ZOOM + GAP, 2 * (5 * ZOOM + GAP)
+    assert table.shape == (2 * (4 * zoom + GAP) - GAP, 3 * (5 * zoom + GAP) - GAP)
+    row, column = 4 * zoom + GAP, 2 * (5 * zoom + GAP)
     bright = np.zeros((4, 5))
     bright[0, 1] = 255
-    found = table[row : row + 4 * ZOOM : ZOOM, column : column + 5 * ZOOM : ZOOM]
+    found = table[row : row + 4 * zoom : zoom, column : column + 5 * zoom : zoom]
     assert np.array_equal(found, bright)
-    assert (table[4 * ZOOM : row] == 255).all()
+    assert (table[4 * zoom : row] == 255).all()
 
 
 def test_colours_stay_colours() -> None:
