@@ -81,6 +81,7 @@ def write_evolution(details: RunDetails, level: int) -> str:
         "Probing states from the start to the end of the run",
         picture.shape[1],
         picture.shape[0],
+        class_="strip",
     )
     caption = heading("How the probing states took shape", level) + paragraph(words)
     return tag("figure", tag("figcaption", caption) + drawn, id=f"evolution-{details.key}")
