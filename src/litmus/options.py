@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any, Literal, NoReturn
 
-from litmus.config import Option, name_owner
 from litmus.errors import BadInput, option, spell_option, suggest
+from litmus.option_list import Option, name_owner
 from litmus.registry import Registry
 
 

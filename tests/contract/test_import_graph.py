@@ -14,7 +14,8 @@ import litmus
 SOURCE = Path(litmus.__file__).parent
 
 ORDER = (
-    *("counts", "errors", "registry", "fields", "config", "options", "files", "streams", "seeding"),
+    *("counts", "errors", "registry", "fields", "option_list", "config", "options"),
+    *("files", "streams", "seeding"),
     *("tasks", "policies", "rollouts", "evaluators", "algorithms", "presets", "runs"),
     *("training", "analysis", "judging", "reports", "experiments", "cli"),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from litmus.config import ArsConfig, DdpgConfig, Option, PssvfConfig, TrainConfig, list_options
+from litmus.config import ArsConfig, DdpgConfig, PssvfConfig, TrainConfig
 from litmus.errors import BadInput
 from litmus.evaluators import EVALUATORS
+from litmus.option_list import Option, list_options
 from litmus.policies.architecture import ARCHITECTURES
 from litmus.registry import Entry, Registry
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from litmus.cli.command import Command
 from litmus.cli.judging_options import collect
-from litmus.config import list_options
 from litmus.judging.settings import FitSettings
+from litmus.option_list import list_options
 from litmus.options import OneLineParser, add_options
 from litmus.streams import stdout_for_results
 

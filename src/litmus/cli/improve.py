@@ -16,9 +16,9 @@ from litmus.cli.judging_options import (
     read_task,
     show_estimate,
 )
-from litmus.config import list_options
 from litmus.errors import RunFailed
 from litmus.judging.settings import ImproveSettings
+from litmus.option_list import list_options
 from litmus.options import OneLineParser, add_options, add_whole
 from litmus.streams import stdout_for_results
 

@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
-from litmus.config import list_options
+from litmus.option_list import list_options
 from litmus.options import PARSERS, OneLineParser, parse_object
 from litmus.policies.rows import ForeignActivation, Output
 

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.config import build_settings
 from litmus.errors import BadInput
 from litmus.evaluators.calibration import Calibration, LeftOut, calibrate
 from litmus.evaluators.kernel import KernelEvaluator
@@ -47,6 +46,7 @@ from litmus.judging.remeasure import remeasure
 from litmus.judging.settings import FEWEST_POLICIES, FitSettings
 from litmus.judging.subjects import check_out
 from litmus.judging.visits import find_states
+from litmus.option_list import build_settings
 from litmus.runs.directory import as_bad_input
 from litmus.runs.provenance import describe_process
 from litmus.runs.zoo import Source

@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.config import build_settings
 from litmus.errors import BadInput
 from litmus.evaluators.base import Estimate, Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
@@ -36,6 +35,7 @@ from litmus.judging.subjects import (
     find_judge,
     find_policies,
 )
+from litmus.option_list import build_settings
 from litmus.policies.foreign import Reading
 from litmus.policies.policy import Policy
 from litmus.policies.population import MixedPopulation
