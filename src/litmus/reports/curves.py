@@ -11,20 +11,24 @@ from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord, read_curve, read_returns
 from litmus.analysis.statistics import FEWEST_FOR_INTERVAL
 from litmus.reports.figures import Chart, Panel, Series, View
+from litmus.tasks.known_images import IMAGE_SETS
 
 Axis = Literal["steps", "wall_s"]
 
 
 def draw_learning_curves(task: str, groups: Sequence[Group]) -> Chart:
     """One line per configuration; of several runs their mean, with the single runs behind it."""
+    classifies = task in IMAGE_SETS
+    earned, unit = ("accuracy", " (%)") if classifies else ("return", "")
+    taken = "interactions" if classifies else "environment steps"
     views = [
-        View("steps", "environment steps", [_learning_panel(groups, "steps")]),
-        View("time", "training time (s)", [_learning_panel(groups, "wall_s")]),
+        View("steps", taken, [Panel(earned + unit, _draw_runs(groups, "steps"))]),
+        View("time", "training time (s)", [Panel(earned + unit, _draw_runs(groups, "wall_s"))]),
     ]
     return Chart(
         f"learning-{task.replace(':', '-').replace('/', '-')}",
-        f"{task}: return during training",
-        "Each point is an evaluation: the mean return of the policy without noise, over some "
+        f"{task}: {earned} during training",
+        f"Each point is an evaluation: the mean {earned} of the policy without noise, over some "
         f"episodes. {_explain_bands(groups)}",
         views,
     )
@@ -49,7 +53,7 @@ def _explain_bands(groups: Sequence[Group]) -> str:
     return " ".join(parts)
 
 
-def _learning_panel(groups: Sequence[Group], over: Axis) -> Panel:
+def _draw_runs(groups: Sequence[Group], over: Axis) -> list[Series]:
     series: list[Series] = []
     for color, group in enumerate(groups):
         evaluated = [record for record in group.records if record.evaluations]
@@ -62,7 +66,7 @@ def _learning_panel(groups: Sequence[Group], over: Axis) -> Panel:
         band = group.average(over)
         if band is not None:
             series.append(Series(group.label, band.x, band.mean, band.low, band.high, color=color))
-    return Panel("return", series)
+    return series
 
 
 def _single_run(label: str, record: RunRecord, over: Axis, color: int) -> list[Series]:

@@ -41,6 +41,20 @@ def test_nothing_of_a_whole_run_is_left_out(details: RunDetails) -> None:
         assert drawn.sentence.endswith(".")
 
 
+def test_sets_of_images_have_accuracies_and_interactions(cartpole_run: Path) -> None:
+    groups = group_records([read_record(cartpole_run)])
+    drawn, of_images = (draw_learning_curves(task, groups) for task in ("CartPole-v1", "mnist"))
+    assert [drawn.views[0].x_label, drawn.views[0].panels[0].y_label] == [
+        "environment steps",
+        "return",
+    ]
+    assert [of_images.views[0].x_label, of_images.views[0].panels[0].y_label] == [
+        "interactions",
+        "accuracy (%)",
+    ]
+    assert "accuracy" in of_images.title
+
+
 def test_a_component_that_never_varies_shows_as_unused(details: RunDetails) -> None:
     constant = np.array([False, True, False, False])
     drawn = draw_components(replace(details, constant=constant))
