@@ -191,7 +191,9 @@ def load_module(
     from safetensors.torch import load
 
     if path.suffix == ".json":
-        raise BadInput(f"{path} describes {what}: name the file beside it that ends otherwise")
+        raise BadInput(
+            f"{path} describes {what}: name {path.with_suffix('.safetensors')} beside it"
+        )
     try:
         data = read_plain(path)
     except FileNotFoundError as error:

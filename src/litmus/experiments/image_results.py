@@ -1,16 +1,13 @@
-"""results/mnist.json: what the experiments on images came to, each under its own name."""
+"""What the experiments on images share: which sets they are for, and what a result of them is."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from litmus.errors import BadInput, suggest
-from litmus.files import read_json, write_bytes
 from litmus.policies.population import FlatPopulation
 from litmus.runs.run import Run
 from litmus.tasks import find_task
@@ -56,18 +53,3 @@ def summarize(
         **more,
         "provenance": dict(provenance),
     }
-
-
-def add_result(path: Path, experiment: str, preset: str, entry: Mapping[str, Any]) -> None:
-    """Put an entry into the file, in the place of an older one; the others stay."""
-    known = read_json(path) if path.exists() else {}
-    of_experiment = known.get(experiment, {})
-    if not isinstance(of_experiment, dict):
-        raise BadInput(f"{path} does not hold what litmus writes there")
-    known[experiment] = {**of_experiment, preset: dict(entry)}
-    text = json.dumps(known, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, text.encode())
-    except OSError as error:
-        raise BadInput(f"cannot write {path}: {error.strerror}") from error

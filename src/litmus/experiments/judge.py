@@ -20,9 +20,9 @@ from litmus.analysis.statistics import spread_evenly
 from litmus.errors import BadInput
 from litmus.evaluators.kernel import KernelEvaluator
 from litmus.experiments.grid import Grid, Variant
-from litmus.experiments.image_results import add_result
 from litmus.experiments.jobs import Job, TrainJob, name_folder
 from litmus.experiments.plan import Choices, Plan
+from litmus.experiments.results_file import add_result
 from litmus.experiments.sb3_agents import judge_agents
 from litmus.files import write_json
 from litmus.judging.data import thin

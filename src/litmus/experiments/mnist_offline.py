@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from litmus.errors import BadInput, suggest
-from litmus.experiments.image_results import add_result, check_image_sets, summarize
+from litmus.experiments.image_results import check_image_sets, summarize
 from litmus.experiments.jobs import Job, Standing
 from litmus.experiments.offline_settings import PRESETS, read_settings
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
+from litmus.experiments.results_file import add_result
 from litmus.fields import Values
 from litmus.files import read_own_json, write_json
 from litmus.reports.figures import Chart, Panel, Series, View

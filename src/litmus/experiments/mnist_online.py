@@ -16,13 +16,13 @@ from litmus.analysis.records import read_curve
 from litmus.analysis.statistics import Curve, average_curves
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.image_results import (
-    add_result,
     check_image_sets,
     measure_accuracy,
     summarize,
 )
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.plan import Choices, Plan, WriteUp
+from litmus.experiments.results_file import add_result
 from litmus.reports.figures import Chart, Panel, Series, View
 from litmus.reports.plots import write_figures
 from litmus.reports.probing_images import write_probing_images

@@ -11,9 +11,9 @@ from typing import Any, cast
 import numpy as np
 
 from litmus.errors import BadInput, option
-from litmus.experiments.image_results import add_result
 from litmus.experiments.jobs import Job, Standing
 from litmus.experiments.plan import Choices, Plan
+from litmus.experiments.results_file import add_result
 from litmus.fields import Values
 from litmus.files import read_own_json, write_json
 from litmus.registry import import_named

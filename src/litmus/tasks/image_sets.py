@@ -6,6 +6,7 @@ by name is downloaded into the cache where it is nowhere else.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from functools import lru_cache
@@ -116,6 +117,7 @@ def _download(name: str, known: ImageSet) -> Path:
 
 @lru_cache(maxsize=2)
 def _read_folder(name: str, folder: Path) -> tuple[Labelled, Labelled]:
+    _refuse_another(name, folder)
     train, test = (_read_labelled(folder, *PARTS[i : i + 2]) for i in (0, 2))
     wanted = IMAGE_SETS[name].shape
     if wanted is not None and train.images.shape != wanted:
@@ -129,6 +131,18 @@ def _read_folder(name: str, folder: Path) -> tuple[Labelled, Labelled]:
             f"images of {_show(test.images.shape[1:])}"
         )
     return train, test
+
+
+def _refuse_another(name: str, folder: Path) -> None:
+    """BadInput where the folder holds another set that is known by name: the names of their files
+    are the same, and so are the shapes of their images."""
+    labels = _find_part(folder, PARTS[1])
+    if labels is None or not IMAGE_SETS[name].md5:
+        return
+    checksum = hashlib.md5(labels.read_bytes(), usedforsecurity=False).hexdigest()
+    for other, known in IMAGE_SETS.items():
+        if other != name and known.md5.get(PARTS[1]) == checksum:
+            raise BadInput(f"{folder} does not hold {name}, but {other}")
 
 
 def _read_labelled(folder: Path, images_part: str, labels_part: str) -> Labelled:

@@ -12,13 +12,14 @@ import torch
 from tiny_images import write_set
 
 from litmus.errors import BadInput
-from litmus.experiments.image_results import add_result, summarize
+from litmus.experiments.image_results import summarize
 from litmus.experiments.jobs import TrainJob, build_job, describe_job
 from litmus.experiments.mnist_offline import MNIST_OFFLINE, OfflineJob
 from litmus.experiments.mnist_online import MNIST_ONLINE
 from litmus.experiments.offline import AT_ONCE, Setup, choose, collect, fit
 from litmus.experiments.offline_settings import PRESETS, OfflineSettings
 from litmus.experiments.plan import Choices
+from litmus.experiments.results_file import add_result
 from litmus.reports.progress import make_progress
 from litmus.tasks.classification import make_image_task
 

@@ -69,6 +69,19 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
         read_image_set("mnist", str(write_set(tmp_path / "small")))
 
 
+def test_another_set_that_is_known_by_name_is_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_set(tmp_path)
+    for name, md5 in (("mnist", make_mirrored(folder).md5), ("fashion-mnist", {PARTS[1]: "0"})):
+        known = dataclasses.replace(IMAGE_SETS[name], md5=md5, shape=None)
+        monkeypatch.setitem(IMAGE_SETS, name, known)
+    assert len(read_image_set("mnist", str(folder))[0]) == 120
+    with pytest.raises(BadInput, match="does not hold fashion-mnist, but mnist"):
+        read_image_set("fashion-mnist", str(folder))
+    assert len(read_image_set("images", str(folder))[0]) == 120
+
+
 def make_mirrored(folder: Path, *mirrors: str) -> ImageSet:
     """A set that can be had from these places, with the checksums of what is in `folder`."""
     sums = {part: hashlib.md5((folder / f"{part}.gz").read_bytes()).hexdigest() for part in PARTS}
