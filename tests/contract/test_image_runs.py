@@ -79,6 +79,31 @@ def test_a_run_that_forgets_old_rounds_is_resumed_exactly(data: str, tmp_path: P
         assert 1 <= len(kept) <= 4
 
 
+def test_a_run_goes_on_from_another_folder_and_with_images_that_were_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_set(tmp_path / "images" / "set")
+    options = {"steps": 24, "checkpoint_seconds": 0.0}
+    whole = train(tmp_path / "whole", str(folder), **options)
+
+    def stop(notice: litmus.Notice) -> None:
+        if notice.event["event"] == "round" and notice.event["round"] == 2:
+            raise Stop
+
+    monkeypatch.chdir(folder.parent)
+    for out in ("run", "moved"):
+        with pytest.raises(Stop):
+            train(tmp_path / out, folder.name, callback=stop, **options)
+    monkeypatch.chdir(tmp_path)
+    run = litmus.resume(tmp_path / "run", quiet=True)
+    assert run.policy_path.read_bytes() == whole.policy_path.read_bytes()
+    folder.rename(tmp_path / "elsewhere")
+    with pytest.raises(litmus.BadInput, match="there is no folder"):
+        litmus.resume(tmp_path / "moved", quiet=True)
+    moved = litmus.resume(tmp_path / "moved", data="elsewhere", quiet=True)
+    assert moved.policy_path.read_bytes() == whole.policy_path.read_bytes()
+
+
 def test_the_newest_checkpoint_may_be_lost_when_rounds_are_forgotten(
     data: str, tmp_path: Path
 ) -> None:

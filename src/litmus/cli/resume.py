@@ -23,6 +23,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
         help="where episodes run from now on",
     )
     parser.add_argument("--ray-address", metavar="ADDRESS", help="of the Ray cluster")
+    parser.add_argument("--data", metavar="DIR", help="where the files of a set of images lie now")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -35,6 +36,7 @@ def run(options: argparse.Namespace) -> None:
             workers=options.workers,
             collector=options.collector,
             ray_address=options.ray_address,
+            data=options.data,
         )
     print_result(resumed)
 

@@ -41,9 +41,14 @@ def measure_accuracy(run: Run) -> float:
 
 
 def summarize(
-    accuracies: Sequence[float], interactions: int, provenance: Mapping[str, Any], **more: Any
+    accuracies: Sequence[float],
+    interactions: int,
+    provenances: Sequence[Mapping[str, Any]],
+    **more: Any,
 ) -> Entry:
-    """Mean and standard deviation over seeds; `provenance`: of the process that did the first."""
+    """Mean and standard deviation over seeds; `provenances`: of the process that did each, of which
+    the first is told whole, and of the others what code they were."""
+    commits = list(dict.fromkeys(one.get("commit") for one in provenances))
     spread = float(np.std(accuracies, ddof=1)) if len(accuracies) > 1 else None
     return {
         "mean": float(np.mean(accuracies)),
@@ -51,5 +56,5 @@ def summarize(
         "seeds": [float(one) for one in accuracies],
         "interactions": interactions,
         **more,
-        "provenance": dict(provenance),
+        "provenance": {**provenances[0], "commits": commits},
     }

@@ -81,7 +81,8 @@ class OfflineJob:
         write_json(folder / RESULT, {"settings": self._describe(), **found})
 
     def _describe(self) -> dict[str, Any]:
-        return {"task": self.task, "seed": self.seed, **self.settings}
+        described = {"task": self.task, "seed": self.seed, **self.settings}
+        return described if self.data is None else {**described, "data": self.data}
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def summarize_seeds(seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return summarize(
         [float(np.mean(one["chosen_by_validation"])) for one in seeds],
         int(seeds[0]["kept"]),
-        seeds[0]["provenance"],
+        [one["provenance"] for one in seeds],
         worst=min(min(one["chosen_by_validation"]) for one in seeds),
         fresh=[one["chosen_by_validation"] for one in seeds],
         by_familiarity=[float(np.mean(one["chosen_by_familiarity"])) for one in seeds],

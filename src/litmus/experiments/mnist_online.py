@@ -50,6 +50,7 @@ class OnlineImages:
     tasks: tuple[str, ...] = ("mnist",)
 
     def plan(self, name: str, choices: Choices) -> Plan:
+        choices.refuse(name, "algorithms")
         check_image_sets(name, choices.tasks or self.tasks, choices.data)
         sizes = SIZES if choices.probing_states is None else (choices.probing_states,)
         presets = PRESETS if choices.preset is None else (choices.preset,)
@@ -104,7 +105,7 @@ def write_up(
             entry = summarize(
                 accuracies,
                 runs[0].config.steps,
-                runs[0].provenance,
+                [run.provenance for run in runs],
                 curves={str(run.config.seed): read_accuracies(run) for run in runs},
             )
             add_result(results, f"{of_task}_{size}", preset, entry)

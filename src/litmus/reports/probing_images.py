@@ -21,17 +21,20 @@ from litmus.reports.images import find_contrast, is_image, to_picture
 from litmus.reports.render import data_uri
 from litmus.runs.run import Run
 
-COLUMNS = 9
-"""Of the strip: in a run of 100,000 interactions, one per 12,500 and the start."""
+COLUMNS, MOST_COLUMNS = 9, 17
+STEPS_BETWEEN = 12_500
+"""Of the strip: a column for every so many interactions and one for the start, where that makes a
+strip that can be looked at; else so many columns."""
 MOST_ROWS = 10
 LEAST_SIDE, GAP = 56, 4
 """Pixels of the picture: of an image, at least, and between two."""
 WHITE = 255
 
 
-def choose_columns(steps: NDArray[np.float64], count: int = COLUMNS) -> NDArray[np.int64]:
+def choose_columns(steps: NDArray[np.float64]) -> NDArray[np.int64]:
     """The snapshots nearest to evenly spaced steps, the first and the last among them."""
-    wanted = np.linspace(steps[0], steps[-1], count)
+    count = 1 + round((steps[-1] - steps[0]) / STEPS_BETWEEN)
+    wanted = np.linspace(steps[0], steps[-1], count if 4 < count <= MOST_COLUMNS else COLUMNS)
     return np.unique(np.abs(steps[None] - wanted[:, None]).argmin(axis=1))
 
 
@@ -100,12 +103,13 @@ def write_probing_images(run: Run, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = {"probing-images.png": to_png(arrange(_fold(final)))}
     if len(steps):
-        columns = choose_columns(steps)
-        shown = thin(len(final), MOST_ROWS)
+        columns, shown = choose_columns(steps), thin(len(final), MOST_ROWS)
         strip = np.moveaxis(snapshots[columns][:, shown], 0, 1)
         written["evolution.png"] = to_png(arrange(strip))
     if policy.architecture.head.distribution == "categorical":
         lines = [f"{k}: {one}" for k, one in enumerate(name_choices(policy, final))]
+        if len(steps) and len(shown) < len(final):
+            lines.append(f"rows of evolution.png, from the top: {', '.join(map(str, shown))}")
         written["choices.txt"] = ("\n".join(lines) + "\n").encode()
     for name, data in written.items():
         write_bytes(folder / name, data)

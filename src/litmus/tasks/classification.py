@@ -33,8 +33,11 @@ HELD_OUT = ("validation", "test")
 
 VALIDATION_SHARE = 6
 """One in so many training images is kept for validation, drawn once and for all."""
+CHANNELS = (1, 3, 4)
+"""As many as images have."""
 PASSES_AT_ONCE = {"cpu": 2**8, "cuda": 2**14}
 """Policies × images that are asked together: on a CPU, no more than its caches hold."""
+MOST_CLASSES = 10_000
 LEAST_PROBABILITY = 1e-30
 """Of the right class: the loss of a network that is sure of another is large, not infinite."""
 
@@ -43,7 +46,7 @@ class ClassificationTask:
     """Images of one size, each of one class. Pixels are real numbers; bytes are taken as 0 to 1.
 
     `held_out` are images to measure unperturbed policies on; without any, a sixth of the others is
-    set aside for that.
+    set aside for that. `classes`: how many there are, where these images do not show all of them.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class ClassificationTask:
         labels: NDArray[Any],
         held_out: tuple[NDArray[Any], NDArray[Any]] | None = None,
         images_per_episode: int = 1024,
+        classes: int | None = None,
     ) -> None:
         given = _check(images, labels)
         if held_out is None:
@@ -68,11 +72,13 @@ class ClassificationTask:
             )
         self.images_per_episode = images_per_episode
         self.state_shape: tuple[int, ...] = tuple(self.train.images.shape[1:])
-        classes = 1 + int(max(self.train.labels.max(), self.held_out.labels.max()))
-        self.actions: Actions = DiscreteActions(classes)
+        shown = 1 + int(max(self.train.labels.max(), self.held_out.labels.max()))
+        self.actions: Actions = DiscreteActions(_check_classes(max(shown, classes or 0)))
         self.pixel_mean = float(self.train.images.mean(dtype=np.float64))
         self.pixel_std = float(self.train.images.std(dtype=np.float64))
         """Of all pixels of all training images."""
+        if self.pixel_std == 0:
+            raise BadInput("all pixels of all training images are alike: there is nothing to see")
         self._moments = self._describe_pixels()
         self._on_device: dict[tuple[bool, torch.device], tuple[Tensor, Tensor]] = {}
 
@@ -197,7 +203,17 @@ def make_image_task(
         if one not in known:
             near = suggest(one, (*known, "held_out"))
             raise BadInput(f"task '{name}' has no option '{one}'{near}")
-    return ClassificationTask(learned.images, learned.labels, (kept.images, kept.labels), **options)
+    classes = 1 + int(max(train.labels.max(), test.labels.max()))
+    held = (kept.images, kept.labels)
+    return ClassificationTask(learned.images, learned.labels, held, classes=classes, **options)
+
+
+def _check_classes(count: int) -> int:
+    if not 2 <= count <= MOST_CLASSES:
+        raise BadInput(
+            f"labels must name from 2 to {MOST_CLASSES:,} classes, counted from 0, not {count:,}"
+        )
+    return count
 
 
 def _check(images: NDArray[Any], labels: NDArray[Any]) -> Labelled:
@@ -207,6 +223,11 @@ def _check(images: NDArray[Any], labels: NDArray[Any]) -> Labelled:
         raise BadInput(
             "images must be an array of numbers [N, height, width] or [N, channels, height, "
             f"width], not {images.dtype} {list(images.shape)}"
+        )
+    if images.ndim == 4 and images.shape[3] in CHANNELS and images.shape[1] not in CHANNELS:
+        raise BadInput(
+            "images must be [N, channels, height, width], with their channels before height and "
+            f"width, not {list(images.shape)}"
         )
     if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu" or labels.min() < 0:
         raise BadInput(f"labels must be {len(images)} whole numbers from 0 on, one per image")

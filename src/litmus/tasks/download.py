@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import urllib.request
@@ -36,11 +37,16 @@ def download(title: str, sources: Sequence[Source], folder: Path) -> None:
         BarColumn(),
         DownloadColumn(),
         console=Console(stderr=True),
+        transient=True,
     )
-    with bar:
-        for source in sources:
-            if not (folder / source.name).exists():
-                write_bytes(folder / source.name, _fetch(title, source, bar))
+    try:
+        with bar:
+            for source in sources:
+                if not (folder / source.name).exists():
+                    write_bytes(folder / source.name, _fetch(title, source, bar))
+    finally:
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # where nothing came
 
 
 def _fetch(title: str, source: Source, bar: Progress) -> bytes:

@@ -50,11 +50,13 @@ def find_folder(name: str, data: str | None = None) -> Path:
         if found is None:
             raise BadInput(f"{option('data', data)}: {describe_missing(given)}")
         return found
-    places = [Path(value)] if (value := os.environ.get(VARIABLE)) else []
-    for place in (*places, find_cache()):
-        if (found := _look_into(place, name)) is not None:
-            return found
+    places = [Path(value).expanduser()] if (value := os.environ.get(VARIABLE)) else []
     known = IMAGE_SETS[name]
+    for place in (*places, find_cache()):
+        # What a download left unfinished in the cache is gone on with.
+        may_lack = place == find_cache() and bool(known.mirrors)
+        if (found := _look_into(place, name, may_lack)) is not None:
+            return found
     if not known.mirrors:
         raise BadInput(
             f"task '{name}' needs a folder with {', '.join(f'{part}.gz' for part in PARTS)}: name "
@@ -77,13 +79,14 @@ def describe_missing(folder: Path) -> str:
     return f"{folder} holds no {' and no '.join(missing)} (with or without .gz)"
 
 
-def _look_into(folder: Path, name: str) -> Path | None:
-    """The folder itself, or the one in it that is named as the set; None where neither is whole."""
+def _look_into(folder: Path, name: str, may_lack: bool = False) -> Path | None:
+    """The folder in it that is named as the set, or the folder itself; None where neither has any
+    of the files, BadInput where some are missing and may not be."""
     for place in (folder / name, folder):
         found = [part for part in PARTS if _find_part(place, part) is not None]
         if len(found) == len(PARTS):
             return place
-        if found:
+        if found and not may_lack:
             raise BadInput(f"task '{name}': {describe_missing(place)}")
     return None
 
@@ -157,6 +160,10 @@ def _read_labelled(folder: Path, images_part: str, labels_part: str) -> Labelled
             f"{labels_path} does not hold one class for each of the {len(images):,} images in "
             f"{images_path.name}"
         )
+    if labels.min() < 0:
+        raise BadInput(f"{labels_path} holds negative numbers: classes are counted from 0")
+    if images.dtype.kind == "f" and not np.isfinite(images).all():
+        raise BadInput(f"{images_path} holds pixels that are no finite numbers")
     return Labelled(images, labels.astype(np.int64))
 
 

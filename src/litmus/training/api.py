@@ -45,6 +45,9 @@ def make_config(
         if named != algorithm:
             raise BadInput(f"{config_file} is for {named}, not {algorithm}")
     given = {**from_file, **options}
+    if isinstance(given.get("data"), str):
+        # A run may be resumed from another folder than it was begun in.
+        given["data"] = str(Path(given["data"]).expanduser().absolute())
     if "task" not in given:
         raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
     values = preset_values(preset, algorithm, str(given["task"]), given)
@@ -207,16 +210,23 @@ def resume(
     workers: float | None = None,
     collector: Literal["local", "ray"] | None = None,
     ray_address: str | None = None,
+    data: str | None = None,
     callback: Callback | None = None,
     quiet: bool = False,
 ) -> Run:
-    """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be."""
+    """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be, and
+    `data` is where its images lie now."""
     from litmus.runs.restore import restore
 
     interrupt = InterruptFlag(f"; go on with: litmus resume {path}")
     with interrupt.catching(), lock_run(Run(path)):
         run = Run(path)
-        changes = {"workers": workers, "collector": collector, "ray_address": ray_address}
+        changes = {
+            "workers": workers,
+            "collector": collector,
+            "ray_address": ray_address,
+            "data": None if data is None else str(Path(data).expanduser().absolute()),
+        }
         config = _change_config(run, steps, changes)
         check_setup(config)
         restored = restore(run)

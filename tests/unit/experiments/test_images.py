@@ -104,8 +104,9 @@ def test_a_seed_is_done_once_and_written_up(data: str, tmp_path: Path) -> None:
     before = (folder / "result.json").read_bytes()
     job.work(folder)
     assert (folder / "result.json").read_bytes() == before
-    with pytest.raises(BadInput, match="other settings"):
-        replace(job, seed=2).read(folder)
+    for other in (replace(job, seed=2), replace(job, data="elsewhere")):
+        with pytest.raises(BadInput, match="other settings"):
+            other.read(folder)
     found = job.read(folder)
     assert found["highest_accuracy_seen"] <= 0.4
     assert len(found["chosen_by_validation"]) == len(found["chosen_by_familiarity"]) == 2
@@ -139,6 +140,12 @@ def test_returns_of_random_networks_are_free_of_what_their_images_cost_all(data:
     assert float(first.mean()) == pytest.approx(float(second.mean()), abs=1e-12)
 
 
+def test_what_an_experiment_on_images_does_not_take_is_said(data: str) -> None:
+    for experiment in (MNIST_ONLINE, MNIST_OFFLINE):
+        with pytest.raises(BadInput, match="it does not take algorithms"):
+            experiment.plan("it", Choices(tasks=("images",), data=data, algorithms=("ars",)))
+
+
 def test_a_preset_that_there_is_not_is_named() -> None:
     with pytest.raises(BadInput, match="did you mean 'paper'"):
         MNIST_OFFLINE.plan("mnist-offline", Choices(preset="papre"))
@@ -152,16 +159,19 @@ def test_tasks_without_images_and_sets_without_files_are_named(experiment, tmp_p
         experiment.plan("it", Choices(tasks=("images",), data=str(tmp_path / "nothing")))
 
 
+MADE_BY = [{"commit": "a", "versions": {}}, {"commit": "b", "versions": {}}]
+
+
 def test_results_keep_what_other_experiments_wrote(tmp_path: Path) -> None:
     path = tmp_path / "new" / "mnist.json"
-    add_result(path, "online_10", "paper", summarize([0.5, 0.7], 100, {"versions": {}}))
-    add_result(path, "online_10", "tuned", summarize([0.9], 100, {}))
-    add_result(path, "online_10", "paper", summarize([0.6, 0.8], 100, {"versions": {}}))
+    add_result(path, "online_10", "paper", summarize([0.5, 0.7], 100, [{"versions": {}}]))
+    add_result(path, "online_10", "tuned", summarize([0.9], 100, [{}]))
+    add_result(path, "online_10", "paper", summarize([0.6, 0.8], 100, MADE_BY))
     known = json.loads(path.read_text())["online_10"]
     assert known["paper"]["mean"] == pytest.approx(0.7)
     assert known["paper"]["std"] == pytest.approx(0.1414, abs=1e-4)
     assert (known["tuned"]["seeds"], known["tuned"]["std"]) == ([0.9], None)
-    assert "versions" in known["paper"]["provenance"]
+    assert known["paper"]["provenance"] == {"commit": "a", "versions": {}, "commits": ["a", "b"]}
     path.write_text("[]")
     with pytest.raises(BadInput, match="JSON object"):
         add_result(path, "offline", "paper", {})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from tiny_images import CLASSES, CORNERS, SIDE, draw
+from tiny_images import CLASSES, CORNERS, SIDE, draw, write_set
 
 from litmus.errors import BadInput
 from litmus.policies.actions import ActionHead
@@ -18,8 +19,15 @@ from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.batched import BatchedCollector
 from litmus.rollouts.episode import ActingPolicy
 from litmus.seeding import Stream
-from litmus.tasks.base import TaskSpec
-from litmus.tasks.classification import PASSES_AT_ONCE, ClassificationTask, split
+from litmus.tasks.base import DiscreteActions, TaskSpec
+from litmus.tasks.classification import (
+    PASSES_AT_ONCE,
+    ClassificationTask,
+    make_image_task,
+    split,
+)
+from litmus.tasks.idx import write_idx
+from litmus.tasks.known_images import PARTS
 
 
 def make_task(**options) -> ClassificationTask:
@@ -102,7 +110,7 @@ def test_measuring_in_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_training_and_held_out_images_share_nothing() -> None:
     images = np.arange(60, dtype=np.float32).reshape(60, 1, 1) * np.ones((1, 2, 2), np.float32)
-    task = ClassificationTask(images, np.zeros(60, np.int64))
+    task = ClassificationTask(images, np.arange(60) % 2)
     kept, learned = (set(one.images[:, 0, 0]) for one in (task.held_out, task.train))
     assert len(kept) == 10
     assert kept | learned == set(range(60))
@@ -113,7 +121,8 @@ def test_training_and_held_out_images_share_nothing() -> None:
 
 def test_unperturbed_policies_are_measured_on_what_is_held_out() -> None:
     """Training episodes see images of one class alone, evaluations those of another."""
-    images, labels = np.zeros((8, SIDE, SIDE), np.uint8), np.zeros(8, np.int64)
+    images, labels = np.zeros((8, SIDE, SIDE), np.float32), np.zeros(8, np.int64)
+    images[:, 0, 0] = 1e-6  # hardly anything, and the same in all
     task = ClassificationTask(images, labels, held_out=(images, labels + 1))
     population = make_population(task, count=1)
     setting = Setting(TaskSpec("unused:unused"), population.architecture, seed=0)
@@ -125,6 +134,14 @@ def test_unperturbed_policies_are_measured_on_what_is_held_out() -> None:
         returns[stream] = {one.return_ for one in collector.start(request).result()}
     assert len(returns[Stream.TRAINING] | returns[Stream.EVALUATION]) == 2
     assert returns[Stream.EVALUATION] == returns[Stream.SELECTION] == returns[Stream.MEASUREMENT]
+
+
+def test_classes_that_only_test_images_show_are_classes(tmp_path: Path) -> None:
+    folder = write_set(tmp_path)
+    write_idx(folder / f"{PARTS[3]}.gz", np.full(30, CLASSES + 1, np.uint8))
+    for held_out in ("validation", "test"):
+        task = make_image_task("images", str(folder), held_out, images_per_episode=5)
+        assert task.actions == DiscreteActions(CLASSES + 2)
 
 
 def test_pixels_are_normalised_all_alike() -> None:
@@ -146,6 +163,10 @@ def test_pixels_are_normalised_all_alike() -> None:
         (np.zeros((4, 3, 3)), np.array([0, 1, -1, 0]), "from 0 on"),
         (np.full((4, 3, 3), np.nan), np.zeros(4, int), "no finite numbers"),
         (np.zeros((4, 3, 3)), np.zeros(4, int), "too few"),
+        (np.zeros((9, 3, 3)), np.arange(9) % 2, "nothing to see"),
+        (np.zeros((9, 3, 3)), np.zeros(9, int), "from 2 to 10,000 classes"),
+        (np.zeros((9, 3, 3)), np.arange(9) * 10**6, "from 2 to 10,000 classes"),
+        (np.zeros((9, 8, 8, 3)), np.arange(9), "channels before height"),
     ],
 )
 def test_arrays_that_are_no_labelled_images_are_refused(images, labels, words: str) -> None:

@@ -61,6 +61,13 @@ def test_files_that_do_not_belong_together_are_refused(tmp_path: Path) -> None:
     write_idx(tmp_path / "labels" / f"{PARTS[1]}.gz", np.zeros(7, np.uint8))
     with pytest.raises(BadInput, match="one class for each of the 120 images"):
         read_image_set("images", str(tmp_path / "labels"))
+    write_idx(tmp_path / "labels" / f"{PARTS[1]}.gz", np.full(120, -1, np.int8))
+    with pytest.raises(BadInput, match=f"{PARTS[1]}.gz holds negative numbers"):
+        read_image_set("images", str(tmp_path / "labels"))
+    write_set(tmp_path / "pixels")
+    write_idx(tmp_path / "pixels" / f"{PARTS[0]}.gz", np.full((120, 8, 8), np.nan, np.float32))
+    with pytest.raises(BadInput, match=f"{PARTS[0]}.gz holds pixels that are no finite"):
+        read_image_set("images", str(tmp_path / "pixels"))
     write_set(tmp_path / "sizes")
     write_idx(tmp_path / "sizes" / f"{PARTS[2]}.gz", np.zeros((30, 9, 9), np.uint8))
     with pytest.raises(BadInput, match="8 × 8 pixels and test images of 9 × 9"):
@@ -111,7 +118,18 @@ def test_without_data_and_network_one_line_says_what_to_put_where(
     assert "\n" not in line
     for words in (*PARTS, "cannot be downloaded", str(find_cache() / "mnist"), "LITMUS_DATA"):
         assert words in line
-    assert not list((find_cache() / "mnist").iterdir())
+    assert not (find_cache() / "mnist").exists()
+
+
+def test_a_download_that_was_cut_short_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = write_set(tmp_path / "there")
+    monkeypatch.setitem(IMAGE_SETS, "mnist", make_mirrored(there, f"{there.as_uri()}/"))
+    write_set(find_cache() / "mnist")
+    for part in PARTS[2:]:
+        (find_cache() / "mnist" / f"{part}.gz").unlink()
+    assert len(read_image_set("mnist")[1]) == 30
 
 
 def test_a_download_with_another_checksum_is_not_kept(
