@@ -17,71 +17,42 @@ import numpy as np
 
 from litmus.errors import BadInput, suggest
 from litmus.experiments.image_results import check_image_sets, summarize
-from litmus.experiments.jobs import Job, Standing
+from litmus.experiments.jobs import Job
 from litmus.experiments.offline_settings import PRESETS, read_settings
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
+from litmus.experiments.result_job import ResultJob
 from litmus.experiments.results_file import add_result
-from litmus.fields import Values
-from litmus.files import read_own_json, write_json
 from litmus.reports.figures import Chart, Panel, Series, View
 from litmus.reports.plots import write_figures
 from litmus.reports.progress import ReportProgress
 
 SEEDS = tuple(range(100, 105))
-RESULT = "result.json"
 BYTES_PER_POLICY = 200_000
 """Of a network for images of 28 × 28 pixels."""
 
 
 @dataclass(frozen=True)
-class OfflineJob:
+class OfflineJob(ResultJob):
     """One seed."""
 
     task: str
     data: str | None
-    label: str
-    seed: int
-    folder: str
-    settings: Values
 
     @property
-    def name(self) -> str:
-        return f"{self.group}, seed {self.seed}"
-
-    @property
-    def group(self) -> str:
-        return f"{self.task}, {self.label}"
+    def subject(self) -> str:
+        return self.task
 
     @property
     def steps(self) -> int:
         return int(self.settings["updates"])
 
-    def look(self, folder: Path) -> Standing:
-        is_done = (folder / RESULT).is_file()
-        return Standing("finished", self.steps) if is_done else Standing("missing")
-
-    def check(self, folder: Path) -> None:
-        if self.look(folder).state == "finished":
-            self.read(folder)
-
-    def read(self, folder: Path) -> dict[str, Any]:
-        found = read_own_json(folder / RESULT)
-        if found.get("settings") != self._describe():
-            raise BadInput(f"{folder} holds a result of other settings: choose another --out")
-        return found
-
-    def work(self, folder: Path) -> None:
-        """To the end: it takes minutes on a GPU, and begins anew where it was stopped."""
+    def find(self, folder: Path) -> dict[str, Any]:
         from litmus.experiments.offline import run_offline
 
-        if self.look(folder).state == "finished":
-            return
-        folder.mkdir(parents=True, exist_ok=True)
-        found = run_offline(self.task, self.data, read_settings(self.settings), self.seed, folder)
-        write_json(folder / RESULT, {"settings": self._describe(), **found})
+        return run_offline(self.task, self.data, read_settings(self.settings), self.seed, folder)
 
-    def _describe(self) -> dict[str, Any]:
-        described = {"task": self.task, "seed": self.seed, **self.settings}
+    def describe(self) -> dict[str, Any]:
+        described = {"task": self.task, **super().describe()}
         return described if self.data is None else {**described, "data": self.data}
 
 
@@ -115,7 +86,7 @@ def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:
         settings = replace(settings, probing_states=choices.probing_states)
     values = {**asdict(settings), "heads": [list(one) for one in settings.heads]}
     folder = f"runs/{task}/{preset}/seed-{seed}"
-    return OfflineJob(task, choices.data, preset, seed, folder, values)
+    return OfflineJob(preset, seed, folder, values, task, choices.data)
 
 
 def write_up(

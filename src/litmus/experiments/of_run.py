@@ -11,11 +11,12 @@ from typing import Any, cast
 import numpy as np
 
 from litmus.errors import BadInput, option
-from litmus.experiments.jobs import Job, Standing
+from litmus.experiments.jobs import Job
 from litmus.experiments.plan import Choices, Plan
+from litmus.experiments.result_job import ResultJob
 from litmus.experiments.results_file import add_result
 from litmus.fields import Values
-from litmus.files import read_own_json, write_json
+from litmus.files import write_json
 from litmus.registry import import_named
 from litmus.reports.comparison_table import show_mean, write_markdown_table
 from litmus.reports.figures import Chart
@@ -25,7 +26,6 @@ from litmus.reports.progress import ReportProgress
 from litmus.runs.provenance import describe_process
 from litmus.runs.run import Run
 
-RESULT = "result.json"
 REPEATS = (0, 1, 2, 3, 4)
 
 Repeat = Callable[[Run, Mapping[str, Any], int], dict[str, Any]]
@@ -34,56 +34,26 @@ Draw = Callable[[str, Sequence[dict[str, Any]]], Chart]
 
 
 @dataclass(frozen=True)
-class RepeatJob:
+class RepeatJob(ResultJob):
     repeat: str
     """'package.module:name' of the function that does it."""
     run: str
-    label: str
-    seed: int
-    folder: str
-    settings: Values
 
     @property
-    def name(self) -> str:
-        return f"{self.group}, seed {self.seed}"
-
-    @property
-    def group(self) -> str:
-        return f"{Path(self.run).name}, {self.label}"
-
-    @property
-    def steps(self) -> int:
-        return 0
-
-    def look(self, folder: Path) -> Standing:
-        is_done = (folder / RESULT).is_file()
-        return Standing("finished" if is_done else "missing")
+    def subject(self) -> str:
+        return Path(self.run).name
 
     def check(self, folder: Path) -> None:
         Run(self.run)
-        if self.look(folder).state == "finished":
-            self.read(folder)
+        super().check(folder)
 
-    def read(self, folder: Path) -> dict[str, Any]:
-        found = read_own_json(folder / RESULT)
-        if found.get("settings") != self._describe():
-            raise BadInput(
-                f"{folder} holds a result of other settings: choose another {option('out')}"
-            )
-        return found
-
-    def work(self, folder: Path) -> None:
-        """It takes minutes, and begins anew where it was stopped."""
-        if self.look(folder).state == "finished":
-            return
+    def find(self, folder: Path) -> dict[str, Any]:
         repeat = cast(Repeat, import_named(self.repeat, "experiment"))
-        found = repeat(Run(self.run), self.settings, self.seed)
-        folder.mkdir(parents=True, exist_ok=True)
-        about = {"settings": self._describe(), "provenance": describe_process()}
-        write_json(folder / RESULT, {**about, **found})
+        about = {"provenance": describe_process()}
+        return {**about, **repeat(Run(self.run), self.settings, self.seed)}
 
-    def _describe(self) -> dict[str, Any]:
-        return {"run": self.run, "seed": self.seed, **self.settings}
+    def describe(self) -> dict[str, Any]:
+        return {"run": self.run, **super().describe()}
 
 
 @dataclass(frozen=True)
@@ -104,7 +74,7 @@ class OfRun:
         if not run.has_evaluator or run.evaluator.probing_states is None:
             raise BadInput(f"{run.path} has no evaluator with probing states")
         jobs = tuple(
-            RepeatJob(self.repeat, choices.run, label, seed, f"runs/{label}/seed-{seed}", values)
+            RepeatJob(label, seed, f"runs/{label}/seed-{seed}", values, self.repeat, choices.run)
             for seed in choices.seeds or REPEATS
             for label, values in self.settings(name, choices, run).items()
         )
