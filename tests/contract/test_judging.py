@@ -229,6 +229,18 @@ def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, s
     return code, found.out, found.err
 
 
+def test_a_list_is_no_wider_than_the_terminal(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    whole = run(capsys, "zoo", "list", folder / "zoo")[1].splitlines()
+    assert max(map(len, whole)) > 40
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    shown = run(capsys, "zoo", "list", folder / "zoo")[1].splitlines()
+    assert {len(line) for line in shown[1:]} == {40}
+    assert all(line[:39] == one[:39] for line, one in zip(shown, whole, strict=True))
+
+
 def test_the_commands_say_what_the_library_does(
     folder: Path, judge: KernelEvaluator, capsys: pytest.CaptureFixture[str]
 ) -> None:

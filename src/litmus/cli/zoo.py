@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -125,10 +127,13 @@ def _sum_up(zoo: str, count: int, wanted: int) -> None:
 
 
 def _show(record: Record) -> str:
-    return (
+    """One line: no longer than the terminal is wide, if it goes to one."""
+    line = (
         f"{record.number:06d}  return {record.mean:9.1f} (of {len(record.returns)})  "
         f"{record.lineage}  {record.algorithm}  {record.source}"
     )
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else len(line)
+    return line if len(line) <= width else line[: width - 1] + "…"
 
 
 ZOO = Command(
