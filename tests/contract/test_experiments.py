@@ -103,6 +103,7 @@ def test_the_failure_of_one_is_named_at_the_end_and_the_rest_is_written_up(
     assert main(["experiment", str(plan), "--out", "out"]) == 1
     shown = capsys.readouterr()
     assert_one_line(shown.err.splitlines()[-1], "1 of 2 jobs failed", RAISING, "the arm fell off")
+    assert "the others: out/table.md" in shown.err
     log = Path("out/logs/runs") / RAISING / "pssvf/seed-0.txt"
     assert "RuntimeError: the arm" in log.read_text()
     assert set(json.loads(Path("out/table.json").read_text())) == {WALK}
@@ -121,7 +122,7 @@ def test_a_dry_run_shows_what_there_is_to_do_and_does_nothing(
     assert main(["experiment", str(plan), "--seeds", "5-7", "--dry-run"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "mine: 6 jobs in experiments/mine"
-    assert lines[1].split() == f"{WALK}, noise=0.1 3 x 40 steps".split()
+    assert lines[1].split() == f"{WALK}, pssvf,noise=0.1 3 x 40 steps".split()
     assert lines[-1] == "to do: 6 jobs, 240 steps"
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -133,6 +134,37 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(
     assert main(words) == 0
     assert main([*words, "--steps", "80", "--dry-run"]) == 2
     assert_one_line(capsys.readouterr().err.splitlines()[-1], "--steps is 40 there and 80 here")
+    for wrong in (["--jobs", "0"], ["--ray-address", "here:1"], ["--results", "a.txt"]):
+        assert main([*words, *wrong, "--dry-run"]) == 2
+        assert_one_line(capsys.readouterr().err.splitlines()[-1], wrong[0])
+
+
+def test_a_folder_stays_that_of_its_experiment_when_there_is_nothing_to_train(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans = [write_plan(tmp_path / f"{name}.json", [WALK], seeds=1) for name in ("one", "other")]
+    assert main(["experiment", str(plans[0]), "--out", "out"]) == 0
+    table = Path("out/table.md").read_bytes()
+    for more in ([], ["--redraw"], ["--dry-run"]):
+        assert main(["experiment", str(plans[1]), "--out", "out", *more]) == 2
+        last = capsys.readouterr().err.splitlines()[-1]
+        assert_one_line(last, "out holds the experiment one, not other")
+    assert Path("out/table.md").read_bytes() == table
+
+
+def test_a_run_whose_evaluations_are_damaged_is_left_out_of_the_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK], seeds=2)
+    assert main(["experiment", str(plan), "--out", "out"]) == 0
+    metrics = Path("out/runs") / WALK / "pssvf/seed-0/metrics.jsonl"
+    lines = metrics.read_text().splitlines()
+    (last,) = [one for one in lines if '"evaluation"' in one][-1:]
+    metrics.write_text(metrics.read_text().replace(last, last.replace('"mean": ', '"mean": 9')))
+    capsys.readouterr()
+    assert main(["experiment", str(plan), "--out", "out", "--redraw"]) == 0
+    assert json.loads(Path("out/table.json").read_text())[WALK]["pssvf"]["seeds"] == [1]
+    assert f"- {WALK}, pssvf, seed 0: metrics.jsonl" in Path("out/table.md").read_text()
 
 
 MISTAKES = [

@@ -8,7 +8,8 @@
         keep the b directions with the largest max(r⁺, r⁻)
         θ ← θ + α / (b s) Σ (r⁺ - r⁻) δ,  s = standard deviation of their 2 b returns
 
-No evaluator is learned. Without hidden units it is the original's linear policy.
+No evaluator is learned. Without hidden units (`--hidden` with nothing behind it) the policy is
+linear; unlike the original's it has a bias and begins as it is drawn, not at zero.
 """
 
 from __future__ import annotations

@@ -139,7 +139,8 @@ class Comparison:
 
     @cached_property
     def scored_tasks(self) -> list[str]:
-        """Tasks in which every algorithm was trained, and the best of them is above untrained."""
+        """Tasks in which every algorithm was trained, and the best of them is clearly above
+        untrained: where it is not, a score would divide by chance."""
         found = []
         for task in self.tasks:
             cells = [self.find(task, name) for name in self.trained]
@@ -149,12 +150,9 @@ class Comparison:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether every algorithm has enough seeds in each scored task for one."""
-        return all(
-            len(cell.returns) >= FEWEST_FOR_INTERVAL
-            for cell in self.cells
-            if cell.is_trained and cell.task in self.scored_tasks
-        )
+        """Whether every algorithm has enough seeds in each task for one."""
+        trained = [cell for cell in self.cells if cell.is_trained]
+        return all(len(cell.returns) >= FEWEST_FOR_INTERVAL for cell in trained)
 
     def score(self, algorithm: str) -> list[Floats]:
         """The algorithm's scores, one array per scored task."""
@@ -174,15 +172,23 @@ class Comparison:
     def draw_profile(self, algorithm: str) -> Band:
         return performance_profile(self.score(algorithm), PROFILE)
 
-    def compare(self, first: str, second: str) -> Estimate:
-        """How likely a run of the first ends above one of the second."""
-        return probability_of_improvement(self.score(first), self.score(second))
+    def compare(self, first: str, second: str) -> Estimate | None:
+        """How likely a run of the first ends above one of the second, over the tasks of both; None
+        where there is no such task."""
+        both = [(self.find(task, first), self.find(task, second)) for task in self.tasks]
+        returns = [(np.asarray(a.returns), np.asarray(b.returns)) for a, b in both if a and b]
+        if not returns:
+            return None
+        return probability_of_improvement(*zip(*returns, strict=True))
 
     def _find_scale(self, task: str) -> tuple[float, float] | None:
-        """The returns that are scored 0 and 1; None where the best is not above untrained."""
+        """The returns that are scored 0 and 1; None where the best is not above untrained, or, with
+        seeds enough to tell, not significantly."""
         cells = [cell for cell in self.cells if cell.task == task and cell.is_trained]
         untrained = [value for cell in cells for value in cell.untrained]
         if not untrained:
             return None
-        zero, one = float(np.mean(untrained)), max(cell.mean.value for cell in cells)
-        return (zero, one) if one > zero else None
+        best = max(cells, key=lambda cell: cell.mean.value)
+        zero, one = float(np.mean(untrained)), best.mean.value
+        is_above = best.p_untrained is None or best.is_above_untrained
+        return (zero, one) if is_above and one > zero else None

@@ -82,6 +82,8 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
 def run(options: argparse.Namespace) -> None:
     from litmus.experiments.api import (
         check_jobs,
+        check_results,
+        choose_executor,
         choose_folder,
         experiment,
         make_choices,
@@ -93,6 +95,9 @@ def run(options: argparse.Namespace) -> None:
     folder = Path(options.out) if options.out is not None else choose_folder(options.name)
     if options.dry_run:
         with stdout_for_results():
+            choose_executor(options.executor, options.ray_address, options.jobs)
+            if options.results is not None:
+                check_results(Path(options.results))
             plan = make_plan(options.name, make_choices(**chosen))
             check_jobs(plan, folder)
         print("\n".join(describe_plan(plan, folder)))

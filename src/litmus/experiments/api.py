@@ -13,7 +13,7 @@ from litmus.experiments import EXPERIMENTS
 from litmus.experiments.conduct import Sweep, name_failures
 from litmus.experiments.display import make_sweep_display
 from litmus.experiments.executors import Executor, LocalExecutor
-from litmus.experiments.folder import claim_folder
+from litmus.experiments.folder import claim_folder, refuse_other_experiment
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
 from litmus.fields import check_whole
@@ -95,12 +95,15 @@ def experiment(
             failures = _conduct(plan, folder, place, quiet)
     written = _write_up(plan, folder, None if results is None else Path(results), quiet, failures)
     if failures:
-        raise RunFailed(name_failures(failures, len(plan.jobs), folder))
+        named = name_failures(failures, len(plan.jobs), folder)
+        raise RunFailed(f"{named}; the others: {folder / 'table.md'}" if written else named)
     return Results(folder, tuple(written))
 
 
 def check_jobs(plan: Plan, folder: Path) -> None:
-    """BadInput where the folder holds runs of another plan."""
+    """BadInput where the folder holds another experiment, or runs of another plan."""
+    with as_bad_input(folder):
+        refuse_other_experiment(folder, plan)
     for job in plan.jobs:
         job.check(folder / job.folder)
 

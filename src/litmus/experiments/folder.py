@@ -33,7 +33,8 @@ def claim_folder(folder: Path, plan: Plan) -> Iterator[int]:
         yield lock.fileno()
 
 
-def _refuse_other(folder: Path, plan: Plan) -> None:
+def refuse_other_experiment(folder: Path, plan: Plan) -> None:
+    """BadInput where the folder is another experiment's."""
     if (folder / DESCRIPTION).exists():
         other = read_own_json(folder / DESCRIPTION).get("experiment")
         if other != plan.name:
@@ -41,5 +42,11 @@ def _refuse_other(folder: Path, plan: Plan) -> None:
                 f"{folder} holds the experiment {other}, not {plan.name}; choose another "
                 f"{option('out')}"
             )
+
+
+def _refuse_other(folder: Path, plan: Plan) -> None:
+    """BadInput for that, or for a folder that holds something else."""
+    if (folder / DESCRIPTION).exists():
+        refuse_other_experiment(folder, plan)
     elif folder.exists() and any(one.name != LOCK for one in folder.iterdir()):
         raise BadInput(f"{folder} exists already; choose another {option('out')}")

@@ -111,7 +111,7 @@ class Grid:
             raise BadInput(f"{alone} alone: no experiment; choose an algorithm of litmus as well")
         if len(bases) * math.prod(map(len, self.grid.values())) > MOST_RUNS:
             raise BadInput(f"the grid has more than {MOST_RUNS:,} combinations")
-        variants = [one for base in bases for one in combine(base, self.grid, len(bases) > 1)]
+        variants = [one for base in bases for one in combine(base, self.grid)]
         _refuse_equal_names([one.name for one in variants])
         return variants, [one for one in BASELINES if one in beside]
 
@@ -142,17 +142,15 @@ class Grid:
         return make_config(variant.algorithm, given, variant.preset)
 
 
-def combine(
-    base: Variant, grid: Mapping[str, Sequence[Any]], is_one_of_several: bool
-) -> list[Variant]:
-    """The variant with every combination of the values in `grid`."""
+def combine(base: Variant, grid: Mapping[str, Sequence[Any]]) -> list[Variant]:
+    """The variant with every combination of the values in `grid`. Names stay the same when others
+    are added: they are where runs lie."""
     if not grid:
         return [base]
     variants = []
     for values in product(*grid.values()):
         chosen = dict(zip(grid, values, strict=True))
-        words = [base.name] if is_one_of_several else []
-        words += [f"{name}={show_short(value)}" for name, value in chosen.items()]
+        words = [base.name, *(f"{name}={show_short(one)}" for name, one in chosen.items())]
         options = {**base.options, **chosen}
         variants.append(replace(base, name=",".join(words), options=options))
     return variants

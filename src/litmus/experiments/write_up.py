@@ -16,6 +16,7 @@ from litmus.experiments.sb3_ars import SB3_ARS, Sb3ArsJob
 from litmus.reports.comparison import ComparisonReport
 from litmus.reports.comparison_table import Figures
 from litmus.reports.progress import ReportProgress
+from litmus.runs.directory import METRICS
 
 
 def write_up_grid(
@@ -91,7 +92,9 @@ def _read_finished(job: TrainJob, folder: Path) -> tuple[RunRecord | None, str]:
     if standing.state == "unfinished":
         return None, f"at {standing.done / job.steps:.0%}"
     record = read_record(folder / job.folder)
-    if record.final_return is None or "steps" not in record.config:
+    # Where evaluations may be lost, what is left of them is not how the run ended.
+    lost = any(problem.startswith(METRICS) for problem in record.problems)
+    if lost or record.final_return is None or "steps" not in record.config:
         return None, "; ".join(record.problems) or "it was never evaluated"
     return replace(record.without_rounds(), name=job.name), "; ".join(record.problems)
 

@@ -14,7 +14,7 @@ from typing import Any
 from litmus.analysis.comparison import TEST, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord
-from litmus.analysis.statistics import FEWEST_FOR_INTERVAL
+from litmus.analysis.statistics import FEWEST_FOR_INTERVAL, Estimate
 from litmus.counts import say_count
 from litmus.errors import BadInput
 from litmus.files import write_bytes
@@ -139,30 +139,30 @@ class ComparisonReport:
     def _write_overall(self) -> list[tuple[str, list[str], list[list[str]]]]:
         """Tables over all tasks: caption, head and rows."""
         comparison, names = self.comparison, self.comparison.trained
-        if not comparison.scored_tasks or not 2 <= len(names) <= WIDEST:
+        if not 2 <= len(names) <= WIDEST:
             return []
-        has_intervals = comparison.has_intervals
-        scores, better = [], []
-        for name in names:
-            found = comparison.score_interquartile(name)
-            interval = show_interval(found) if has_intervals else "too few seeds"
-            scores.append([name, show_number(found.value), interval])
-        for first, second in combinations(names, 2):
-            found = comparison.compare(first, second)
-            interval = show_interval(found) if has_intervals else "too few seeds"
-            better.append([f"{first} above {second}", show_number(found.value), interval])
-        return [
-            (
-                "Interquartile mean of scores",
-                ["Algorithm", "Interquartile mean of scores", "95% interval"],
-                scores,
-            ),
+
+        def show(found: Estimate) -> list[str]:
+            interval = show_interval(found) if comparison.has_intervals else "too few seeds"
+            return [show_number(found.value), interval]
+
+        scored = names if comparison.scored_tasks else []
+        scores = [[name, *show(comparison.score_interquartile(name))] for name in scored]
+        better = [
+            [f"{first} above {second}", *show(found)]
+            for first, second in combinations(names, 2)
+            if (found := comparison.compare(first, second)) is not None
+        ]
+        of_scores = "Interquartile mean of scores"
+        tables = [
+            (of_scores, ["Algorithm", of_scores, "95% interval"], scores),
             (
                 "Probability that a run ends above another",
                 ["Run", "Probability", "95% interval"],
                 better,
             ),
         ]
+        return [one for one in tables if one[2]]
 
     def _write_provenance(self) -> str:
         """What the runs themselves say of where they come from."""
@@ -308,7 +308,7 @@ def say_scores(comparison: Comparison) -> str:
     )
     if left_out:
         names = ", ".join(map(shorten_task, left_out))
-        words += f" Not scored: {names}."
+        words += f" Not scored (one was not trained there, or none is clearly above 0): {names}."
     return words
 
 

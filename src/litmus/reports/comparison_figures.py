@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from litmus.analysis.comparison import Comparison
 from litmus.analysis.groups import Group
 from litmus.reports.curves import draw_learning_curves
@@ -35,9 +37,13 @@ def _choose_best(comparison: Comparison, groups: Sequence[Group]) -> list[Group]
 
 def draw_profiles(comparison: Comparison) -> Chart | None:
     """Which share of an algorithm's runs scores above each threshold."""
-    names = comparison.trained[:MOST_CURVES]
+    names, more = comparison.trained, ""
     if not comparison.scored_tasks:
         return None
+    if len(names) > MOST_CURVES:
+        more = f" Of {len(names)} algorithms, the best {MOST_CURVES} by their mean score."
+        best = sorted(names, key=lambda one: -float(np.mean(np.concatenate(comparison.score(one)))))
+        names = best[:MOST_CURVES]
     series = []
     for color, name in enumerate(names):
         band = comparison.draw_profile(name)
@@ -48,6 +54,6 @@ def draw_profiles(comparison: Comparison) -> Chart | None:
         "profile",
         "Performance profile",
         "Which share of runs scores above each value, every task counting alike: the higher a "
-        f"line, the better.{bands}",
+        f"line, the better.{bands}{more}",
         [View("scores", "score", [Panel("share of runs above it", series)])],
     )

@@ -25,9 +25,10 @@ logger = logging.getLogger("litmus")
 SPARE_BYTES = 64 * 2**20
 """Free space without which a run is not started."""
 
+METRICS = "metrics.jsonl"
 LOCK = ".lock"
 OWN_NAMES = (
-    *("config.json", "provenance.json", "metrics.jsonl"),
+    *("config.json", "provenance.json", METRICS),
     *("checkpoints", "history", "tensorboard"),
 )
 """What a run writes before its first round."""
@@ -46,7 +47,7 @@ class RunDirectory:
 
     @property
     def metrics_path(self) -> Path:
-        return self.path / "metrics.jsonl"
+        return self.path / METRICS
 
     @property
     def checkpoints_path(self) -> Path:

@@ -66,7 +66,9 @@ def test_scores_go_from_the_untrained_policies_to_the_best_algorithm() -> None:
     assert comparison.scored_tasks == ["A", "B"]
     np.testing.assert_allclose(comparison.score("ours"), [[0.5, 1.5], [1.0, 1.0]])
     np.testing.assert_allclose(comparison.score("theirs"), [[0.0, 0.5], [0.5, 0.5]])
-    assert comparison.compare("ours", "theirs").value == pytest.approx((3.5 / 4 + 1) / 2)
+    found = comparison.compare("ours", "theirs")
+    assert found is not None
+    assert found.value == pytest.approx((3.5 / 4 + 1) / 2)
     assert comparison.score_interquartile("ours").value == pytest.approx(1.0)
     profile = comparison.draw_profile("theirs")
     assert profile.mean[np.searchsorted(PROFILE, 0.25)] == pytest.approx(0.75)
@@ -83,6 +85,31 @@ def test_scores_go_from_the_untrained_policies_to_the_best_algorithm() -> None:
 )
 def test_tasks_that_cannot_be_scored_are_left_out(cells: tuple[Cell, ...]) -> None:
     assert Comparison(cells).scored_tasks == []
+
+
+def test_what_is_no_more_than_chance_above_untrained_is_not_scored() -> None:
+    """With enough seeds to tell: a score would divide by next to nothing."""
+    returns = (-1500.0, -1400.0, -1600.0, -1450.0, -1540.0)
+    cells = [make_cell("ours", returns, untrained=(-1500.0,) * 5)]
+    assert Comparison(tuple(cells)).scored_tasks == []
+    cells.append(make_cell("theirs", (-9.0,) * 5, untrained=(-1500.0,) * 5))
+    assert Comparison(tuple(cells)).scored_tasks == ["A"]
+
+
+def test_who_ends_above_whom_is_asked_in_every_task_of_both() -> None:
+    comparison = Comparison(
+        (
+            make_cell("ours", (5.0,) * 5),
+            make_cell("theirs", (4.0,) * 5),
+            make_cell("ours", (-1.0,) * 5, "B"),  # nobody learned it, and one lost
+            make_cell("theirs", (-0.1,) * 5, "B"),
+            make_cell("others", (1.0,) * 5, "C"),
+        )
+    )
+    found = comparison.compare("ours", "theirs")
+    assert found is not None
+    assert found.value == pytest.approx(0.5)
+    assert comparison.compare("ours", "others") is None
 
 
 def test_what_was_not_trained_is_shown_and_not_scored() -> None:

@@ -88,9 +88,7 @@ def test_folders_are_harmless_and_no_two_names_share_one(first: str, second: str
 
 
 def test_every_combination_of_a_grid_is_a_variant() -> None:
-    found = combine(
-        Variant("pssvf", "pssvf"), {"noise": [0.1, 0.05], "hidden": [[8], [8, 8]]}, True
-    )
+    found = combine(Variant("pssvf", "pssvf"), {"noise": [0.1, 0.05], "hidden": [[8], [8, 8]]})
     assert [variant.name for variant in found] == [
         "pssvf,noise=0.1,hidden=8",
         "pssvf,noise=0.1,hidden=8x8",
@@ -103,7 +101,7 @@ def test_every_combination_of_a_grid_is_a_variant() -> None:
 @pytest.mark.parametrize(
     ("grid", "words"),
     [
-        ({"noise": [0.1, 0.1]}, "would be called 'noise=0.1'"),
+        ({"noise": [0.1, 0.1]}, "would be called 'pssvf,noise=0.1'"),
         (
             {name: list(range(10)) for name in ("a", "b", "c", "d", "e", "f")},
             "100,000 combinations",
@@ -116,10 +114,8 @@ def test_a_grid_that_no_table_can_show_is_refused(grid: dict[str, Any], words: s
 
 
 def test_names_of_values_that_are_nearly_equal_differ() -> None:
-    names = [
-        one.name for one in combine(Variant("p", "pssvf"), {"noise": [0.1, 0.100000001]}, False)
-    ]
-    assert names == ["noise=0.1", "noise=0.100000001"]
+    found = combine(Variant("p", "pssvf"), {"noise": [0.1, 0.100000001]})
+    assert [one.name for one in found] == ["p,noise=0.1", "p,noise=0.100000001"]
 
 
 def test_runs_are_planned_seed_by_seed_and_on_one_core_each() -> None:
