@@ -186,6 +186,21 @@ def test_a_cluster_that_cannot_be_reached_is_one_line(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("127.0.0.1:1", "cannot reach Ray at 127.0.0.1:1"),
+        ("here", "RAY_ADDRESS takes HOST:PORT"),
+    ],
+)
+def test_the_cluster_that_the_environment_names_is_tried_first(
+    address: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    assert main(["experiment", "weighting", "--executor", "ray"]) == 2
+    assert_one_line(capsys.readouterr().err, words)
+
+
 def test_an_address_without_a_cluster_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "pssvf", "--task", SLOW, "--ray-address", "127.0.0.1:1"]) == 2
     assert_one_line(capsys.readouterr().err, "--ray-address is for --collector ray")

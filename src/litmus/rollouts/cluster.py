@@ -89,14 +89,14 @@ def check_address(address: str | None) -> None:
     """BadInput where nothing answers there, or where RAY_ADDRESS says; Ray itself would try for
     minutes."""
     import_ray()
+    named = option("ray_address") if address else "RAY_ADDRESS"
     address = address or os.environ.get("RAY_ADDRESS") or None
     if address in (None, "auto", "local"):
         return
     host, _, port = str(address).rpartition("://")[2].rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 65536:
         raise BadInput(
-            f"{option('ray_address')} and RAY_ADDRESS take HOST:PORT, or auto for a cluster on "
-            f"this machine, not '{address}'"
+            f"{named} takes HOST:PORT, or auto for a cluster on this machine, not '{address}'"
         )
     try:
         socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_REACH).close()
