@@ -25,6 +25,7 @@ from litmus.reports.comparison_table import (
     Figures,
     shorten_task,
     show_interval,
+    show_mean,
     write_html,
     write_markdown_table,
     write_rows,
@@ -121,9 +122,11 @@ class ComparisonReport:
         return "\n\n".join(parts) + "\n"
 
     def _say_all_gains(self) -> list[str]:
-        """A sentence for each algorithm of litmus; of many, none."""
+        """A sentence for each algorithm of litmus; of many, one for each task."""
         names = list(dict.fromkeys(group.label for group in self.groups))
-        said = [say_gains(self.comparison, name) for name in names if len(names) <= WIDEST]
+        if len(names) > WIDEST:
+            return [say_best(self.comparison, task) for task in self.comparison.tasks]
+        said = [say_gains(self.comparison, name) for name in names]
         return [sentence for sentence in said if sentence]
 
     def _list_seeds(self) -> str:
@@ -298,6 +301,16 @@ def say_gains(comparison: Comparison, name: str) -> str:
             above = sum(ours.mean.value >= theirs.mean.value for ours, theirs in known)
             parts.append(f"a mean at or above that of {other} on {above} of {len(known)}")
     return f"{name}: {'; '.join(parts)}." if parts else ""
+
+
+def say_best(comparison: Comparison, task: str) -> str:
+    """Which algorithm has the best mean in a task, and which comes next."""
+    cells = [cell for cell in comparison.cells if cell.task == task and cell.is_trained]
+    cells.sort(key=lambda cell: cell.mean.value, reverse=True)
+    named = [f"{cell.algorithm} ({show_mean(cell.mean.value, cell.std)})" for cell in cells[:2]]
+    return (
+        f"{shorten_task(task)}: the best mean of {len(cells)} is that of {', then '.join(named)}."
+    )
 
 
 def say_scores(comparison: Comparison) -> str:

@@ -11,7 +11,7 @@ from harness import train_tiny
 from litmus.analysis.comparison import Cell, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord, read_record
-from litmus.reports.comparison import ComparisonReport, say_beside_paper, say_gains
+from litmus.reports.comparison import ComparisonReport, say_beside_paper, say_best, say_gains
 from litmus.reports.comparison_table import Figures, say_above_untrained, write_rows, write_wide
 from litmus.reports.reaching import describe_reaching, write_reaching
 
@@ -57,6 +57,13 @@ def test_it_is_said_where_an_algorithm_is_below_the_paper() -> None:
 )
 def test_above_untrained_needs_more_than_luck(count: int, gain: float, said: str) -> None:
     assert say_above_untrained(make_cell("ours", gain, count)).startswith(said)
+
+
+def test_of_many_algorithms_the_best_of_a_task_are_named() -> None:
+    cells = [Cell("A-v1", f"ars,noise={n}", 10, (0, 1), (float(n), n + 2.0)) for n in range(9)]
+    random = Cell("A-v1", "random", 0, (0, 1), (99.0, 99.0))
+    said = say_best(Comparison((*cells, random)), "A-v1")
+    assert "of 9 is that of ars,noise=8 (9.00 ± 1.41), then ars,noise=7 (8.00 ± 1.41)." in said
 
 
 def test_it_is_said_how_often_an_algorithm_is_better() -> None:
