@@ -112,6 +112,8 @@ def test_the_failure_of_one_is_named_at_the_end_and_the_rest_is_written_up(
     damaged.write_text(damaged.read_text().replace('"seed": 0', '"seed": 1'))
     assert main(["experiment", str(plan), "--out", "out", "--redraw"]) == 2
     assert_one_line(capsys.readouterr().err.splitlines()[-1], "no run in out is finished yet")
+    assert main(["experiment", str(plan), "--out", "out"]) == 1  # it is not taken for finished
+    assert_one_line(capsys.readouterr().err.splitlines()[-1], "2 of 2 jobs failed", "config.json")
 
 
 def test_a_dry_run_shows_what_there_is_to_do_and_does_nothing(

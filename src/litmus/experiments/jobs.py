@@ -120,7 +120,7 @@ class TrainJob:
         measured = ("evaluation", "handed_over")
         evaluated = [event.get("mean") for event in events if event["event"] in measured]
         latest = evaluated[-1] if evaluated else None
-        if is_finished:
+        if is_finished and _has_config(folder):
             return Standing("finished", self.steps, latest)
         done = max((int(event.get("steps", 0)) for event in events), default=0)
         return Standing("unfinished", min(self.steps, done), latest)
@@ -130,14 +130,9 @@ class TrainJob:
         from litmus.runs.run import Run
         from litmus.training.api import refuse_other_config
 
-        if not (folder / "config.json").is_file():
-            return
-        run = Run(folder)
-        try:
-            _ = run.config
-        except BadInput:
+        if not (folder / "config.json").is_file() or not _has_config(folder):
             return  # damaged: that is this run's own failure, and no reason to stop the others
-        refuse_other_config(run, read_config(self.config["algorithm"], self._options))
+        refuse_other_config(Run(folder), read_config(self.config["algorithm"], self._options))
 
     def work(self, folder: Path) -> None:
         from litmus.training.api import train
@@ -149,3 +144,14 @@ class TrainJob:
     @property
     def _options(self) -> Values:
         return {name: value for name, value in self.config.items() if name != "algorithm"}
+
+
+def _has_config(folder: Path) -> bool:
+    """Whether the run's configuration can be read."""
+    from litmus.runs.run import Run
+
+    try:
+        _ = Run(folder).config
+    except BadInput:
+        return False
+    return True
