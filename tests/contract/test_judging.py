@@ -291,7 +291,7 @@ BAD: dict[str, Callable[[Path], list[object]]] = {
     "there is no file nowhere.safetensors": lambda f: [
         *("score", "nowhere.safetensors", f / "good.safetensors"),
     ],
-    "name the file beside it": lambda f: ["score", f / "judge.json", f / "good.safetensors"],
+    "judge.safetensors beside it": lambda f: ["score", f / "judge.json", f / "good.safetensors"],
     "safetensors": lambda f: ["fit", f / "zoo", "--out", "judge.pt"],
     "--visits must be at least 1": lambda f: [
         "fit",
