@@ -47,6 +47,8 @@ class Cell:
     """Final returns, one of each seed."""
     untrained: tuple[float, ...] = ()
     """What the same seeds earned before training; empty where that was not measured."""
+    last: tuple[float, ...] = ()
+    """What their last policies earned, where others were handed over; empty where none was."""
 
     @cached_property
     def mean(self) -> Estimate:
@@ -87,6 +89,7 @@ class Cell:
             "returns": list(self.returns),
             "untrained": list(self.untrained) or None,
             "p_untrained": self.p_untrained,
+            "last": list(self.last) or None,
             "steps": self.steps,
         }
 
@@ -121,6 +124,7 @@ class Comparison:
                     tuple(told["seeds"]),
                     tuple(told["returns"]),
                     tuple(told["untrained"] or ()),
+                    tuple(told.get("last") or ()),
                 )
                 for task, row in table.items()
                 for algorithm, told in row.items()

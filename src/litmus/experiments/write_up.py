@@ -17,6 +17,7 @@ from litmus.reports.comparison import ComparisonReport
 from litmus.reports.comparison_table import Figures
 from litmus.reports.progress import ReportProgress
 from litmus.runs.directory import METRICS
+from litmus.runs.final import compute_last_return, find_handed_over
 
 
 def write_up_grid(
@@ -102,6 +103,8 @@ def _read_finished(job: TrainJob, folder: Path) -> tuple[RunRecord | None, str]:
 def _make_cell(group: Group) -> Cell:
     untrained = [record.untrained_return for record in group.records]
     known = [value for value in untrained if value is not None]
+    hands_over = any(find_handed_over(record.events) for record in group.records)
+    last = [compute_last_return(record.events) for record in group.records if hands_over]
     return Cell(
         group.task,
         group.label,
@@ -109,6 +112,7 @@ def _make_cell(group: Group) -> Cell:
         tuple(int(record.seed or 0) for record in group.records),
         tuple(group.finals),
         tuple(known) if len(known) == len(untrained) else (),
+        tuple(value for value in last if value is not None),
     )
 
 

@@ -11,10 +11,12 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from litmus.analysis.comparison import TEST, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord
-from litmus.analysis.statistics import FEWEST_FOR_INTERVAL, Estimate
+from litmus.analysis.statistics import FEWEST_FOR_INTERVAL, Estimate, standard_deviation
 from litmus.counts import say_count
 from litmus.errors import BadInput
 from litmus.files import write_bytes
@@ -106,6 +108,7 @@ class ComparisonReport:
             parts.append(write_markdown_table(*write_wide(self.comparison, self.paper)))
         parts.append(write_markdown_table(TABLE_HEAD, write_rows(self.comparison, self.paper)))
         parts.append(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}")
+        parts += [said] if (said := say_last(self.comparison)) else []
         parts.append("Every seed:\n\n" + self._list_seeds())
         parts += self._say_all_gains()
         if reached := write_reaching(self.groups, self.paper):
@@ -185,6 +188,7 @@ class ComparisonReport:
         sections, records = Sections(), self.records
         body = write_html(self.comparison, self.paper)
         body += paragraph(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}", "small")
+        body += paragraph(said, "small") if (said := say_last(self.comparison)) else ""
         body += "".join(map(paragraph, self._say_all_gains()))
         if reached := write_reaching(self.groups, self.paper):
             head, rows = reached
@@ -301,6 +305,19 @@ def say_gains(comparison: Comparison, name: str) -> str:
             above = sum(ours.mean.value >= theirs.mean.value for ours, theirs in known)
             parts.append(f"a mean at or above that of {other} on {above} of {len(known)}")
     return f"{name}: {'; '.join(parts)}." if parts else ""
+
+
+def say_last(comparison: Comparison) -> str:
+    """What algorithms that hand over their best policy have beside others that hand over their
+    last: nothing where there are none."""
+    last = [
+        f"{shorten_task(cell.task)}, {cell.algorithm} "
+        + show_mean(float(np.mean(cell.last)), standard_deviation(cell.last))
+        for cell in comparison.cells
+        if cell.last
+    ]
+    told = "The mean over the last evaluations, of runs that hand over another policy than the last"
+    return f"{told}: {'; '.join(last)}." if last else ""
 
 
 def say_best(comparison: Comparison, task: str) -> str:

@@ -31,6 +31,11 @@ def select_final_evaluations(events: Sequence[Event]) -> list[Event]:
     """The evaluations that the final return is the mean of; none where there are none yet."""
     if (handed_over := find_handed_over(events)) is not None:
         return [handed_over]
+    return select_last_evaluations(events)
+
+
+def select_last_evaluations(events: Sequence[Event]) -> list[Event]:
+    """The last ones, whichever policy was handed over."""
     evaluations = select_evaluations(events)
     share = math.ceil(FINAL_SHARE * len(evaluations))
     return evaluations[-min(FINAL_EVALUATIONS, max(1, share)) :]
@@ -43,8 +48,13 @@ def find_handed_over(events: Sequence[Event]) -> Event | None:
 
 
 def compute_final_return(events: Sequence[Event]) -> float | None:
-    means = [float(event["mean"]) for event in select_final_evaluations(events)]
-    return sum(means) / len(means) if means else None
+    return _average(select_final_evaluations(events))
+
+
+def compute_last_return(events: Sequence[Event]) -> float | None:
+    """The mean over the last evaluations: of a run that hands over its best policy, what its last
+    ones earned."""
+    return _average(select_last_evaluations(events))
 
 
 def find_untrained_return(events: Sequence[Event]) -> float | None:
@@ -71,6 +81,11 @@ def describe_handed_over(event: Event) -> str:
     which = "the last policy" if event.get("is_last") else f"the policy of step {event['steps']:,}"
     episodes = say_count(len(event.get("returns", [])), "fresh episode")
     return f"{which}, measured best; mean of {episodes}"
+
+
+def _average(events: Sequence[Event]) -> float | None:
+    means = [float(event["mean"]) for event in events]
+    return sum(means) / len(means) if means else None
 
 
 def _has_mean(event: Event) -> bool:

@@ -49,7 +49,10 @@ def test_the_gain_is_taken_seed_by_seed() -> None:
 
 
 def test_a_table_is_read_back_as_it_was_written() -> None:
-    cells = (make_cell("ours", (1.0, 2.5)), make_cell("random", (0.5,), untrained=(), steps=0))
+    cells = (
+        make_cell("ours", (1.0, 2.5), last=(0.5, 2.0)),
+        make_cell("random", (0.5,), untrained=(), steps=0),
+    )
     told = json.loads(json.dumps(Comparison(cells).to_json()))
     assert Comparison.from_json(told) == Comparison(cells)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,13 @@ from harness import train_tiny
 from litmus.analysis.comparison import Cell, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord, read_record
-from litmus.reports.comparison import ComparisonReport, say_beside_paper, say_best, say_gains
+from litmus.reports.comparison import (
+    ComparisonReport,
+    say_beside_paper,
+    say_best,
+    say_gains,
+    say_last,
+)
 from litmus.reports.comparison_table import Figures, say_above_untrained, write_rows, write_wide
 from litmus.reports.reaching import describe_reaching, write_reaching
 
@@ -57,6 +64,13 @@ def test_it_is_said_where_an_algorithm_is_below_the_paper() -> None:
 )
 def test_above_untrained_needs_more_than_luck(count: int, gain: float, said: str) -> None:
     assert say_above_untrained(make_cell("ours", gain, count)).startswith(said)
+
+
+def test_what_the_last_policies_earned_stands_beside_those_handed_over() -> None:
+    theirs = Cell("A-v1", "ars", 10, (0, 1), (4.0, 6.0))
+    ours = replace(theirs, algorithm="pssvf", last=(1.0, 3.0))
+    assert say_last(Comparison((ours, theirs))).endswith(": A-v1, pssvf 2.00 ± 1.41.")
+    assert say_last(Comparison((theirs,))) == ""
 
 
 def test_of_many_algorithms_the_best_of_a_task_are_named() -> None:

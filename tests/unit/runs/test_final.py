@@ -7,6 +7,7 @@ import pytest
 from litmus.runs.final import (
     DEFINITION,
     compute_final_return,
+    compute_last_return,
     describe_final_return,
     find_untrained_return,
     select_final_evaluations,
@@ -44,6 +45,7 @@ def test_it_is_that_of_the_policy_handed_over_where_one_was_chosen() -> None:
     }
     events = [*evaluations(30), chosen]
     assert compute_final_return(events) == 7.5
+    assert compute_last_return(events) == pytest.approx((27 + 28 + 29) / 3)
     assert describe_final_return(events) == (
         "final return 7.5 (the policy of step 1,200, measured best; mean of 2 fresh episodes; "
         "untrained policy 0.0)"
