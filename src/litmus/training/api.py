@@ -46,8 +46,7 @@ def make_config(
             raise BadInput(f"{config_file} is for {named}, not {algorithm}")
     given = {**from_file, **options}
     if isinstance(given.get("data"), str):
-        # A run may be resumed from another folder than it was begun in.
-        given["data"] = str(Path(given["data"]).expanduser().absolute())
+        given["data"] = _find_absolute(given["data"])
     if "task" not in given:
         raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
     values = preset_values(preset, algorithm, str(given["task"]), given)
@@ -55,6 +54,11 @@ def make_config(
     # What a user's own class defines has its own defaults: a preset speaks of litmus' options.
     values = {name: v for name, v in values.items() if name in known and known[name].is_ours}
     return read_config(algorithm, {**values, **given})
+
+
+def _find_absolute(folder: str) -> str:
+    """A run may be resumed from another folder than it was begun in."""
+    return str(Path(folder).expanduser().absolute())
 
 
 def default_out(config: TrainConfig) -> Path:
@@ -225,7 +229,7 @@ def resume(
             "workers": workers,
             "collector": collector,
             "ray_address": ray_address,
-            "data": None if data is None else str(Path(data).expanduser().absolute()),
+            "data": None if data is None else _find_absolute(data),
         }
         config = _change_config(run, steps, changes)
         check_setup(config)
