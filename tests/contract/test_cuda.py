@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tiny_images import OPTIONS, write_set
 
 import litmus
 
@@ -43,6 +44,24 @@ def check_agreement(cpu: litmus.Run, cuda: litmus.Run) -> None:
 @needs_gpu
 def test_first_rounds_agree_with_the_cpu(tmp_path: Path) -> None:
     check_agreement(train_rounds(tmp_path / "cpu", "cpu"), train_rounds(tmp_path / "cuda", "cuda"))
+
+
+@needs_gpu
+def test_rounds_on_images_agree_with_the_cpu(tmp_path: Path) -> None:
+    options = {**OPTIONS, "preset": "tuned", "probing_smoothing": 2, "steps": 12}
+    runs = [
+        litmus.train(
+            "pssvf",
+            out=tmp_path / device,
+            data=str(write_set(tmp_path / "data")),
+            quiet=True,
+            **{**options, "device": device},
+        )
+        for device in ("cpu", "cuda")
+    ]
+    check_agreement(*runs)
+    states = [run.evaluator.probing_observations for run in runs]
+    torch.testing.assert_close(states[1], states[0], rtol=0, atol=2e-2)
 
 
 @needs_gpu

@@ -27,7 +27,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn.functional import avg_pool2d
 from torch.optim import Adam
 
 from litmus.algorithms.adam import Group, make_adam
@@ -40,6 +39,7 @@ from litmus.algorithms.saved import SavesAttributes, build, load, save
 from litmus.config import PssvfConfig
 from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator, design_evaluator
+from litmus.evaluators.smoothing import blur
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import FlatPopulation, flatten
@@ -68,7 +68,7 @@ class Learner:
     compares_rounds: bool = False
     """Whether a batch is of one round, and V learns how its returns differ."""
     smoothing: int = 0
-    """How often the gradient of probing images is blurred."""
+    """How often gradients and steps of probing images are blurred."""
 
     def fit(self, slots: Tensor) -> Tensor:
         """One step of V down its error on the policies in these slots [B]; the error, squared."""
@@ -79,10 +79,21 @@ class Learner:
         parameters = self._find_trainable()
         gradients = torch.autograd.grad(loss, parameters)
         for parameter, gradient in zip(parameters, gradients, strict=True):
-            is_states = parameter is self.evaluator.probing_states
-            parameter.grad = blur(gradient, self.smoothing) if is_states else gradient
-        self.evaluator_optimizer.step()
+            parameter.grad = gradient
+        self._step_evaluator()
         return self.evaluator.loss_in_returns(loss.detach())
+
+    def _step_evaluator(self) -> None:
+        states = self.evaluator.probing_states if self.smoothing else None
+        if states is None:
+            self.evaluator_optimizer.step()
+            return
+        assert states.grad is not None
+        states.grad = blur(states.grad, self.smoothing)
+        before = states.detach().clone()
+        self.evaluator_optimizer.step()
+        with torch.no_grad():
+            states.copy_(before + blur(states - before, self.smoothing))
 
     def climb(self) -> Tensor:
         """One step of θ up V(θ), V staying as it is; V(θ) before it."""
@@ -334,14 +345,6 @@ class Pssvf(SavesAttributes):
 def _to_numpy(flat_params: Tensor) -> NDArray[np.float32]:
     copy: NDArray[np.float32] = flat_params.detach().cpu().numpy().copy()
     return copy
-
-
-def blur(images: Tensor, times: int) -> Tensor:  # [K, height, width] or [K, channels, …]
-    """Each pixel becomes the mean of those around it and itself, so often."""
-    for _ in range(times):
-        channels = images.reshape(-1, 1, *images.shape[-2:])
-        images = avg_pool2d(channels, 3, 1, 1, count_include_pad=False).view_as(images)
-    return images
 
 
 def _group(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:

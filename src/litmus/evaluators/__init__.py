@@ -35,8 +35,8 @@ class FingerprintOptions(FlatOptions):
     probing_decay: float = between(0, 1e30, 0.0)
     """How strongly probing states are drawn towards 0: what nothing else speaks for fades."""
     probing_smoothing: int = between(0, 1000, 0)
-    """How often the gradient of probing images is blurred, over 3 × 3 pixels: neighbours learn
-    alike. For tasks whose states are images."""
+    """How often probing images are blurred, at first and in each step, over 3 × 3 pixels:
+    neighbours learn alike. For tasks whose states are images."""
     evaluator_unit_actions: bool = False
     """Show the evaluator actions with two bounds as -1 to 1, whatever the bounds are; others as
     they are."""

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from litmus.errors import BadInput, option
 from litmus.evaluators import FingerprintOptions
 from litmus.evaluators.base import Evaluator, make_head, rescale_head
+from litmus.evaluators.smoothing import blur_noise
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import Population
 from litmus.policies.rows import Activation
@@ -62,7 +63,7 @@ class FingerprintEvaluator(Evaluator):
                 f"{option('probing_smoothing')} is for states that are images, and the task's "
                 f"states have shape {list(architecture.state_shape)}"
             )
-        return cls(
+        evaluator = cls(
             architecture.state_shape,
             architecture.head.size,
             options.probing_states,
@@ -71,6 +72,10 @@ class FingerprintEvaluator(Evaluator):
             options.evaluator_activation,
             architecture.head.units.tolist() if options.evaluator_unit_actions else None,
         )
+        if options.probing_smoothing:
+            states = evaluator.probing_states.data
+            states.copy_(blur_noise(states, options.probing_smoothing))
+        return evaluator
 
     def output(self, population: Population) -> Tensor:  # [B]
         return self._output_for(self.ask(population, self.num_actions))

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from litmus.algorithms import ALGORITHMS, read_config
 from litmus.algorithms.base import Resources
-from litmus.algorithms.pssvf import blur
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -19,23 +19,25 @@ from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Setting
 from litmus.rollouts.serial import SerialCollector
 from litmus.runs.checkpoint import split_tree
+from litmus.tasks import make_task_spec
 from litmus.tasks.base import TaskSpec
 
 TARGET = TaskSpec("toys:TargetTask")
+IMAGES = make_task_spec("litmus.experiments.toys:ImageGrid", {})
 NAMES = ["pssvf", "vanilla-pssvf"]
 
 
-def make(name: str, **options):
-    task = TARGET.build()
+def make(name: str, spec: TaskSpec = TARGET, **options):
+    task = spec.build()
     architecture = MlpArchitecture(
         task.state_shape, ActionHead.for_task("auto", task.actions), hidden=(4,)
     )
     values = {"task": "target", "round_size": 2, "evaluator_hidden": [16], "steps": 1000}
     config = read_config(name, {**values, **options})
-    collector = SerialCollector(Setting(TARGET, architecture, config.seed))
+    collector = SerialCollector(Setting(spec, architecture, config.seed))
     device = torch.device("cpu")
     return ALGORITHMS[name].load()(
-        Resources(config, TARGET, architecture, collector, device, cores=1, folder=Path())
+        Resources(config, spec, architecture, collector, device, cores=1, folder=Path())
     )
 
 
@@ -107,16 +109,23 @@ def test_probing_states_fade_where_nothing_speaks_for_them() -> None:
     assert sizes[1] < 0.5 * sizes[0]
 
 
-@pytest.mark.parametrize("shape", [(2, 5, 4), (2, 3, 5, 4)])
-def test_blurring_keeps_what_is_even_and_spreads_what_is_not(shape: tuple[int, ...]) -> None:
-    torch.testing.assert_close(blur(torch.ones(shape), 3), torch.ones(shape))
-    assert torch.equal(blur(point := torch.randn(shape), 0), point)
-    point = torch.zeros(shape)
-    point[0, ..., 2, 2] = 9.0
-    expected = torch.zeros(shape)
-    expected[0, ..., 1:4, 1:3] = 1.0  # nine pixels, each with nine around it
-    expected[0, ..., 1:4, 3] = 9 / 6  # at the border, with six
-    torch.testing.assert_close(blur(point, 1), expected)
+def test_neighbouring_pixels_of_a_smooth_probing_image_are_and_learn_alike() -> None:
+    roughness = []
+    for smoothing in (0, 3):
+        algorithm = make("pssvf", IMAGES, probing_smoothing=smoothing)
+        before = algorithm.evaluator.probing_states.detach().clone()
+        algorithm.iterate()
+        moved = algorithm.evaluator.probing_states.detach() - before
+        assert moved.abs().max() > 0
+        roughness.append([measure_roughness(before), measure_roughness(moved)])
+    (start, steps), (smooth_start, smooth_steps) = roughness
+    assert smooth_start < 0.5 * start
+    assert smooth_steps < 0.5 * steps
+
+
+def measure_roughness(images: Tensor) -> float:
+    """How much neighbours differ, in units of how much pixels do."""
+    return float(images.diff(dim=-1).std() / images.std())
 
 
 FROZEN = 1e-30
