@@ -149,6 +149,8 @@ def _tuned_images() -> Values:
         # Of filters drawn alone, some networks see next to nothing.
         "paired_filters": True,
         "probing_lr": 1e-2,
+        # Digits that can be read, found sooner.
+        "probing_smoothing": 2,
         # One turn of updates per round.
         "round_turns": 1,
         "evaluator_updates": 20,
@@ -156,7 +158,7 @@ def _tuned_images() -> Values:
         "evaluator_lr": 3e-3,
         # Steps that fall, and an average: late steps undo what was found.
         "policy_step": 2.8,
-        "policy_step_decay": 50.0,
+        "policy_step_decay": 20.0,
         "policy_average": 3.0,
         "recency_unit": "round",
         "history_rounds": 64,
@@ -173,6 +175,7 @@ def _quick_images() -> Values:
         "evaluator_updates": 16,
         "policy_updates": 16,
         "probing_decay": 1e-3,
+        "probing_smoothing": 0,
         "policy_step": 2.0,
         "policy_step_decay": 0.0,
         "policy_average": 0.0,
