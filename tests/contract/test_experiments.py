@@ -15,6 +15,7 @@ from harness import (
     assert_one_line,
     assert_same_result,
     count_lines,
+    read_events,
     tiny,
     train_tiny,
     wait_until,
@@ -167,6 +168,13 @@ def test_a_run_whose_evaluations_are_damaged_is_left_out_of_the_table(
     assert main(["experiment", str(plan), "--out", "out", "--redraw"]) == 0
     assert json.loads(Path("out/table.json").read_text())[WALK]["pssvf"]["seeds"] == [1]
     assert f"- {WALK}, pssvf, seed 0: metrics.jsonl" in Path("out/table.md").read_text()
+
+
+def test_the_steps_of_a_table_are_those_that_were_made_not_those_planned(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK], seeds=2, steps=41)  # episodes have ten
+    table = litmus.experiment(plan, out="out", quiet=True).table
+    ends = [read_events(Path("out/runs") / WALK / f"pssvf/seed-{seed}")[-1] for seed in (0, 1)]
+    assert table[WALK]["pssvf"]["steps"] == min(end["steps"] for end in ends) > 41
 
 
 MISTAKES = [

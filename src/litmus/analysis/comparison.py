@@ -41,7 +41,7 @@ class Cell:
     task: str
     algorithm: str
     steps: int
-    """0: it was not trained."""
+    """That the run with the fewest made; 0: it was not trained."""
     seeds: tuple[int, ...]
     returns: tuple[float, ...]
     """Final returns, one of each seed."""

@@ -108,7 +108,7 @@ def _make_cell(group: Group) -> Cell:
     return Cell(
         group.task,
         group.label,
-        int(group.records[0].config["steps"]),
+        min(record.steps for record in group.records),
         tuple(int(record.seed or 0) for record in group.records),
         tuple(group.finals),
         tuple(known) if len(known) == len(untrained) else (),
