@@ -155,6 +155,37 @@ def test_a_folder_stays_that_of_its_experiment_when_there_is_nothing_to_train(
     assert Path("out/table.md").read_bytes() == table
 
 
+DAMAGES = [
+    ('{"experiment": "mi', "is not JSON"),
+    ("\0\xff", "is not JSON"),
+    ("[1]", "does not hold a JSON object"),
+    ('{"experiment": "mine"}', "carries no checksum"),
+    (None, "does not say which experiment this is"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), DAMAGES)
+def test_a_damaged_description_is_named_and_the_runs_are_not_lost(
+    text: str | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK], seeds=1)
+    train_tiny(tmp_path / f"out/runs/{WALK}/pssvf/seed-0", preset="small")
+    path = tmp_path / "out/experiment.json"
+    experiment_folder.write_json(path, {"experiment": 3})
+    if text is not None:
+        path.write_text(text)
+    before = list_changes(tmp_path)
+    command = ["experiment", str(plan), "--seeds", "2", "--out", "out"]
+    for more in ([], ["--redraw"], ["--dry-run"]):
+        assert main([*command, *more]) == 2
+        hint = "remove it, and the same command goes on"
+        assert_one_line(capsys.readouterr().err, "out/experiment.json", words, hint)
+    assert list_changes(tmp_path) == before
+    path.unlink()
+    assert main(command) == 0
+    assert "seed 0" not in capsys.readouterr().err  # it was trained already
+
+
 def test_a_run_whose_evaluations_are_damaged_is_left_out_of_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

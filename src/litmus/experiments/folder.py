@@ -35,8 +35,12 @@ def claim_folder(folder: Path, plan: Plan) -> Iterator[int]:
 
 def refuse_other_experiment(folder: Path, plan: Plan) -> None:
     """BadInput where the folder is another experiment's."""
-    if (folder / DESCRIPTION).exists():
-        other = read_own_json(folder / DESCRIPTION).get("experiment")
+    path = folder / DESCRIPTION
+    if path.exists():
+        hint = "; remove it, and the same command goes on with the runs that are there"
+        other = read_own_json(path, hint).get("experiment")
+        if not isinstance(other, str):
+            raise BadInput(f"{path} does not say which experiment this is{hint}")
         if other != plan.name:
             raise BadInput(
                 f"{folder} holds the experiment {other}, not {plan.name}; choose another "
@@ -45,8 +49,10 @@ def refuse_other_experiment(folder: Path, plan: Plan) -> None:
 
 
 def _refuse_other(folder: Path, plan: Plan) -> None:
-    """BadInput for that, or for a folder that holds something else."""
+    """BadInput for that, or for a folder that holds something else than what these jobs left."""
     if (folder / DESCRIPTION).exists():
         refuse_other_experiment(folder, plan)
+    elif any((folder / job.folder).exists() for job in plan.jobs):
+        return  # its description was lost; whether the runs fit is checked by each job
     elif folder.exists() and any(one.name != LOCK for one in folder.iterdir()):
         raise BadInput(f"{folder} exists already; choose another {option('out')}")
