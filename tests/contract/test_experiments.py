@@ -201,6 +201,41 @@ def test_a_run_whose_evaluations_are_damaged_is_left_out_of_the_table(
     assert f"- {WALK}, pssvf, seed 0: metrics.jsonl" in Path("out/table.md").read_text()
 
 
+def test_figures_of_what_is_no_longer_there_go_and_all_other_files_stay(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK, SLOW], seeds=1)
+    litmus.experiment(plan, out="out", quiet=True)
+    figures, others = Path("out/figures"), ["learning-mine.png", "notes.txt"]
+    for name in others:
+        (figures / name).touch()
+    drawn = {path.name for path in figures.iterdir()}
+    litmus.experiment(plan, tasks=[WALK], out="out", redraw=True, quiet=True)
+    left = {path.name for path in figures.iterdir()}
+    assert left == {name for name in drawn if "Slow" not in name}
+    assert left > set(others)
+    litmus.experiment(plan, out="out", redraw=True, quiet=True)
+    assert {path.name for path in figures.iterdir()} == drawn
+
+
+@pytest.mark.parametrize("name", ["../mine.png", "experiment.json", "runs"])
+def test_nothing_but_figures_of_the_folder_is_ever_removed(name: str, tmp_path: Path) -> None:
+    (tmp_path / "out/runs").mkdir(parents=True)
+    for path in (tmp_path / "mine.png", tmp_path / "out/experiment.json"):
+        path.touch()
+    experiment_folder.write_json(tmp_path / "out/drawn.json", {"drawn": [name]})
+    experiment_folder.forget_old_figures(tmp_path / "out", [])
+    assert (tmp_path / "out" / name).exists()
+
+
+def test_a_damaged_list_of_figures_does_not_stop_a_drawing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "drawn.json").write_text("{")
+    (tmp_path / "old.png").touch()
+    experiment_folder.forget_old_figures(tmp_path, [tmp_path / "new.png"])
+    assert "drawn.json is not JSON" in caplog.text
+    assert (tmp_path / "old.png").exists()
+
+
 def test_the_steps_of_a_table_are_those_that_were_made_not_those_planned(tmp_path: Path) -> None:
     plan = write_plan(tmp_path / "mine.json", [WALK], seeds=2, steps=41)  # episodes have ten
     table = litmus.experiment(plan, out="out", quiet=True).table

@@ -104,7 +104,7 @@ class RunRecord:
         return min(1.0, self.steps / planned) if planned else None
 
     def _find_most(self, count: str) -> float:
-        """Of its rounds and of how it ended; an earlier end of a run that went on does not count."""
+        """Of its rounds and of how it ended; an earlier end of one that went on does not count."""
         return max((event.get(count, 0) for event in (*self.rounds, *self.events[-1:])), default=0)
 
     @cached_property

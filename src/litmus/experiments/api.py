@@ -13,7 +13,7 @@ from litmus.experiments import EXPERIMENTS
 from litmus.experiments.conduct import Sweep, name_failures
 from litmus.experiments.display import make_sweep_display
 from litmus.experiments.executors import Executor, LocalExecutor
-from litmus.experiments.folder import claim_folder, refuse_other_experiment
+from litmus.experiments.folder import claim_folder, forget_old_figures, refuse_other_experiment
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
 from litmus.fields import check_whole
@@ -221,7 +221,9 @@ def _write_up(
 ) -> list[Path]:
     progress = make_progress(quiet)
     try:
-        return plan.write_up(folder, results, progress)
+        written = plan.write_up(folder, results, progress)
+        forget_old_figures(folder, written)
+        return written
     except BadInput:
         if failures:  # nothing was finished: why is what counts
             return []
