@@ -216,6 +216,19 @@ def test_figures_of_what_is_no_longer_there_go_and_all_other_files_stay(tmp_path
     assert {path.name for path in figures.iterdir()} == drawn
 
 
+def test_what_an_experiment_comes_to_over_all_tasks_stands_beside_the_tasks(tmp_path: Path) -> None:
+    grid = {"noise": [0.1, 0.2]}
+    plan = write_plan(tmp_path / "mine.json", [WALK], seeds=1, grid=grid)
+    done = litmus.experiment(plan, out="out", results="all.json", quiet=True)
+    assert set(done.table) == {WALK}
+    first, second = done.table[WALK]
+    assert done.overall["probability_of_improvement"][first][second]["value"] in (0.0, 0.5, 1.0)
+    for path in (Path("out/table.json"), Path("all.json")):
+        found = json.loads(path.read_text())
+        assert found.pop("over all tasks") == done.overall
+        assert set(found) == {WALK}
+
+
 @pytest.mark.parametrize("name", ["../mine.png", "experiment.json", "runs"])
 def test_nothing_but_figures_of_the_folder_is_ever_removed(name: str, tmp_path: Path) -> None:
     (tmp_path / "out/runs").mkdir(parents=True)

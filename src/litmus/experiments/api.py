@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from litmus.analysis.comparison import OVERALL
 from litmus.errors import BadInput, RunFailed, option
 from litmus.experiments import EXPERIMENTS
 from litmus.experiments.conduct import Sweep, name_failures
@@ -42,6 +43,15 @@ class Results:
     @property
     def table(self) -> dict[str, Any]:
         """{task: {algorithm: {"mean": …, "std": …, "iqm": …, "ci95": […], "seeds": […], …}}}."""
+        return {name: row for name, row in self._read_table().items() if name != OVERALL}
+
+    @property
+    def overall(self) -> dict[str, Any]:
+        """What that comes to over all tasks; empty where there is nothing to compare."""
+        found: dict[str, Any] = self._read_table().get(OVERALL, {})
+        return found
+
+    def _read_table(self) -> dict[str, Any]:
         found: dict[str, Any] = parse_json(read_plain(self.folder / "table.json"))
         return found
 
