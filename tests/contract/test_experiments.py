@@ -108,7 +108,9 @@ def test_the_failure_of_one_is_named_at_the_end_and_the_rest_is_written_up(
     log = Path("out/logs/runs") / RAISING / "pssvf/seed-0.txt"
     assert "RuntimeError: the arm" in log.read_text()
     assert set(json.loads(Path("out/table.json").read_text())) == {WALK}
-    assert f"- {RAISING}, pssvf, seed 0: at 0%" in Path("out/table.md").read_text()
+    text = Path("out/table.md").read_text()
+    assert f"- {RAISING}, pssvf, seed 0: at 0%" in text
+    assert text.startswith("# mine: pssvf on ToyWalk-v0\n")  # the title does not claim the other
     damaged = Path("out/runs") / WALK / "pssvf/seed-0/config.json"
     damaged.write_text(damaged.read_text().replace('"seed": 0', '"seed": 1'))
     assert main(["experiment", str(plan), "--out", "out", "--redraw"]) == 2
