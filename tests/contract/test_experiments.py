@@ -25,6 +25,7 @@ import litmus
 from litmus.cli import main
 from litmus.experiments import folder as experiment_folder
 from litmus.experiments.api import make_plan
+from litmus.experiments.dry_run import describe_plan
 from litmus.experiments.plan import Choices
 
 WALK, SLOW, RAISING = (f"toys:Toy{kind}Walk-v0" for kind in ("", "Slow", "Raising"))
@@ -130,6 +131,20 @@ def test_a_dry_run_shows_what_there_is_to_do_and_does_nothing(
     assert lines[1].split() == f"{WALK}, pssvf,noise=0.1 3 x 40 steps".split()
     assert lines[-1] == "to do: 6 jobs, 240 steps"
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_dry_run_fits_the_terminal_and_breaks_names_behind_commas(tmp_path: Path) -> None:
+    grid = {"noise": [0.1, 0.2], "policy_lr": [1e-4], "recency": [1.1], "round_size": [3]}
+    grid["evaluator_lr"] = [0.0025]
+    plan = make_plan(write_plan(tmp_path / "mine.json", [WALK], grid=grid), Choices())
+    lines = describe_plan(plan, tmp_path / "out", columns=60)
+    assert max(map(len, lines[1:])) <= 60
+    first = f"{WALK}, pssvf,noise=0.1,policy_lr=0.0001,"
+    assert lines[-7:-4] == [
+        f"  {first}",
+        "      recency=1.1,round_size=3,evaluator_lr=0.0025",
+        "       2 x 40 steps",
+    ]
 
 
 def test_a_dry_run_refuses_what_the_run_would_refuse(
