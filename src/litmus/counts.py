@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+MOST_TEXT = 72
+
 
 def say_count(number: int, what: str, several: str | None = None) -> str:
     """'1 run', '2 runs'; `several` is the plural where that is not the word with an s."""
     return f"{number:,} {what if number == 1 else several or what + 's'}"
+
+
+def say_names(names: Sequence[str], what: str) -> str:
+    """'a', 'a and b', 'a, b and c'; how many they are where that would be long."""
+    said = " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])
+    return said if 0 < len(said) <= MOST_TEXT else say_count(len(names), what)

@@ -93,24 +93,25 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
     write_bytes(path, text.encode())
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Read one JSON object, such as a user writes it; BadInput says what is wrong with the file."""
+def read_json(path: Path, hint: str = "") -> dict[str, Any]:
+    """Read one JSON object, such as a user writes it; BadInput says what is wrong with the file,
+    and `hint` what to do about it."""
     try:
         data = parse_json(read_plain(path))
     except FileNotFoundError as error:
         raise BadInput(f"there is no file {path}") from error
     except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+        raise BadInput(f"{path} cannot be read: {error.strerror}{hint}") from error
     except ValueError as error:
-        raise BadInput(f"{path} is not JSON: {error}") from error
+        raise BadInput(f"{path} is not JSON: {error}{hint}") from error
     if not isinstance(data, dict):
-        raise BadInput(f"{path} does not hold a JSON object")
+        raise BadInput(f"{path} does not hold a JSON object{hint}")
     return data
 
 
 def read_own_json(path: Path, hint: str = "") -> dict[str, Any]:
     """Read what `write_json` wrote; BadInput where it is not that any more."""
-    return check_own_json(path, read_json(path), hint)
+    return check_own_json(path, read_json(path, hint), hint)
 
 
 def check_own_json(path: Path, data: dict[str, Any], hint: str = "") -> dict[str, Any]:

@@ -15,6 +15,7 @@ from harness import (
     assert_one_line,
     assert_same_result,
     count_lines,
+    read_events,
     tiny,
     train_tiny,
     wait_until,
@@ -24,6 +25,7 @@ import litmus
 from litmus.cli import main
 from litmus.experiments import folder as experiment_folder
 from litmus.experiments.api import make_plan
+from litmus.experiments.dry_run import describe_plan
 from litmus.experiments.plan import Choices
 
 WALK, SLOW, RAISING = (f"toys:Toy{kind}Walk-v0" for kind in ("", "Slow", "Raising"))
@@ -107,7 +109,9 @@ def test_the_failure_of_one_is_named_at_the_end_and_the_rest_is_written_up(
     log = Path("out/logs/runs") / RAISING / "pssvf/seed-0.txt"
     assert "RuntimeError: the arm" in log.read_text()
     assert set(json.loads(Path("out/table.json").read_text())) == {WALK}
-    assert f"- {RAISING}, pssvf, seed 0: at 0%" in Path("out/table.md").read_text()
+    text = Path("out/table.md").read_text()
+    assert f"- {RAISING}, pssvf, seed 0: at 0%" in text
+    assert text.startswith("# mine: pssvf on ToyWalk-v0\n")  # the title does not claim the other
     damaged = Path("out/runs") / WALK / "pssvf/seed-0/config.json"
     damaged.write_text(damaged.read_text().replace('"seed": 0', '"seed": 1'))
     assert main(["experiment", str(plan), "--out", "out", "--redraw"]) == 2
@@ -127,6 +131,20 @@ def test_a_dry_run_shows_what_there_is_to_do_and_does_nothing(
     assert lines[1].split() == f"{WALK}, pssvf,noise=0.1 3 x 40 steps".split()
     assert lines[-1] == "to do: 6 jobs, 240 steps"
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_dry_run_fits_the_terminal_and_breaks_names_behind_commas(tmp_path: Path) -> None:
+    grid = {"noise": [0.1, 0.2], "policy_lr": [1e-4], "recency": [1.1], "round_size": [3]}
+    grid["evaluator_lr"] = [0.0025]
+    plan = make_plan(write_plan(tmp_path / "mine.json", [WALK], grid=grid), Choices())
+    lines = describe_plan(plan, tmp_path / "out", columns=60)
+    assert max(map(len, lines[1:])) <= 60
+    first = f"{WALK}, pssvf,noise=0.1,policy_lr=0.0001,"
+    assert lines[-7:-4] == [
+        f"  {first}",
+        "      recency=1.1,round_size=3,evaluator_lr=0.0025",
+        "       2 x 40 steps",
+    ]
 
 
 def test_a_dry_run_refuses_what_the_run_would_refuse(
@@ -154,6 +172,37 @@ def test_a_folder_stays_that_of_its_experiment_when_there_is_nothing_to_train(
     assert Path("out/table.md").read_bytes() == table
 
 
+DAMAGES = [
+    ('{"experiment": "mi', "is not JSON"),
+    ("\0\xff", "is not JSON"),
+    ("[1]", "does not hold a JSON object"),
+    ('{"experiment": "mine"}', "carries no checksum"),
+    (None, "does not say which experiment this is"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), DAMAGES)
+def test_a_damaged_description_is_named_and_the_runs_are_not_lost(
+    text: str | None, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK], seeds=1)
+    train_tiny(tmp_path / f"out/runs/{WALK}/pssvf/seed-0", preset="small")
+    path = tmp_path / "out/experiment.json"
+    experiment_folder.write_json(path, {"experiment": 3})
+    if text is not None:
+        path.write_text(text)
+    before = list_changes(tmp_path)
+    command = ["experiment", str(plan), "--seeds", "2", "--out", "out"]
+    for more in ([], ["--redraw"], ["--dry-run"]):
+        assert main([*command, *more]) == 2
+        hint = "remove it, and the same command goes on"
+        assert_one_line(capsys.readouterr().err, "out/experiment.json", words, hint)
+    assert list_changes(tmp_path) == before
+    path.unlink()
+    assert main(command) == 0
+    assert "seed 0" not in capsys.readouterr().err  # it was trained already
+
+
 def test_a_run_whose_evaluations_are_damaged_is_left_out_of_the_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,6 +216,61 @@ def test_a_run_whose_evaluations_are_damaged_is_left_out_of_the_table(
     assert main(["experiment", str(plan), "--out", "out", "--redraw"]) == 0
     assert json.loads(Path("out/table.json").read_text())[WALK]["pssvf"]["seeds"] == [1]
     assert f"- {WALK}, pssvf, seed 0: metrics.jsonl" in Path("out/table.md").read_text()
+
+
+def test_figures_of_what_is_no_longer_there_go_and_all_other_files_stay(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK, SLOW], seeds=1)
+    litmus.experiment(plan, out="out", quiet=True)
+    figures, others = Path("out/figures"), ["learning-mine.png", "notes.txt"]
+    for name in others:
+        (figures / name).touch()
+    drawn = {path.name for path in figures.iterdir()}
+    litmus.experiment(plan, tasks=[WALK], out="out", redraw=True, quiet=True)
+    left = {path.name for path in figures.iterdir()}
+    assert left == {name for name in drawn if "Slow" not in name}
+    assert left > set(others)
+    litmus.experiment(plan, out="out", redraw=True, quiet=True)
+    assert {path.name for path in figures.iterdir()} == drawn
+
+
+def test_what_an_experiment_comes_to_over_all_tasks_stands_beside_the_tasks(tmp_path: Path) -> None:
+    grid = {"noise": [0.1, 0.2]}
+    plan = write_plan(tmp_path / "mine.json", [WALK], seeds=1, grid=grid)
+    done = litmus.experiment(plan, out="out", results="all.json", quiet=True)
+    assert set(done.table) == {WALK}
+    first, second = done.table[WALK]
+    assert done.overall["probability_of_improvement"][first][second]["value"] in (0.0, 0.5, 1.0)
+    for path in (Path("out/table.json"), Path("all.json")):
+        found = json.loads(path.read_text())
+        assert found.pop("over all tasks") == done.overall
+        assert set(found) == {WALK}
+
+
+@pytest.mark.parametrize("name", ["../mine.png", "experiment.json", "runs"])
+def test_nothing_but_figures_of_the_folder_is_ever_removed(name: str, tmp_path: Path) -> None:
+    (tmp_path / "out/runs").mkdir(parents=True)
+    for path in (tmp_path / "mine.png", tmp_path / "out/experiment.json"):
+        path.touch()
+    experiment_folder.write_json(tmp_path / "out/drawn.json", {"drawn": [name]})
+    experiment_folder.forget_old_figures(tmp_path / "out", [])
+    assert (tmp_path / "out" / name).exists()
+
+
+def test_a_damaged_list_of_figures_does_not_stop_a_drawing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "drawn.json").write_text("{")
+    (tmp_path / "old.png").touch()
+    experiment_folder.forget_old_figures(tmp_path, [tmp_path / "new.png"])
+    assert "drawn.json is not JSON" in caplog.text
+    assert (tmp_path / "old.png").exists()
+
+
+def test_the_steps_of_a_table_are_those_that_were_made_not_those_planned(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK], seeds=2, steps=41)  # episodes have ten
+    table = litmus.experiment(plan, out="out", quiet=True).table
+    ends = [read_events(Path("out/runs") / WALK / f"pssvf/seed-{seed}")[-1] for seed in (0, 1)]
+    assert table[WALK]["pssvf"]["steps"] == min(end["steps"] for end in ends) > 41
 
 
 MISTAKES = [

@@ -6,8 +6,11 @@ The cluster is real: two `ray start` processes on this machine.
 from __future__ import annotations
 
 import json
+import socket
+import threading
 import time
 from collections.abc import Callable, Iterator
+from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 from subprocess import Popen
 
@@ -26,6 +29,7 @@ from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.plan import Choices
 from litmus.experiments.ray_executor import ray_executor
 from litmus.native.library import find_library
+from litmus.rollouts import cluster
 from litmus.rollouts.cluster import describe_software, digest_source, find_differences
 from litmus.training.interrupts import InterruptFlag
 
@@ -199,6 +203,29 @@ def test_the_cluster_that_the_environment_names_is_tried_first(
     monkeypatch.setenv("RAY_ADDRESS", address)
     assert main(["experiment", "weighting", "--executor", "ray"]) == 2
     assert_one_line(capsys.readouterr().err, words)
+
+
+def test_a_web_server_is_not_taken_for_a_cluster(capsys: pytest.CaptureFixture[str]) -> None:
+    server = HTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"127.0.0.1:{server.server_port}"
+    try:
+        assert main(["experiment", "weighting", "--executor", "ray", "--ray-address", address]) == 2
+    finally:
+        server.shutdown()
+        server.server_close()
+    last = capsys.readouterr().err.splitlines()[-1]  # before it, what the server says itself
+    assert_one_line(last, f"cannot reach Ray at {address}: what answers there is no Ray")
+
+
+def test_a_port_that_never_answers_is_not_taken_for_a_cluster(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cluster, "SECONDS_TO_REACH", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        assert main(["experiment", "weighting", "--executor", "ray", "--ray-address", address]) == 2
+    assert_one_line(capsys.readouterr().err, f"cannot reach Ray at {address}: timed out")
 
 
 def test_an_address_without_a_cluster_is_a_mistake(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from litmus.counts import say_count
+from litmus.counts import say_count, say_names
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,17 @@ def test_one_thing_has_no_plural(number: int, words: str) -> None:
 def test_a_plural_of_its_own() -> None:
     assert say_count(1, "policy", "policies") == "1 policy"
     assert say_count(3, "policy", "policies") == "3 policies"
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], "0 tasks"),
+        (["A"], "A"),
+        (["A", "B"], "A and B"),
+        (["A", "B", "C"], "A, B and C"),
+        (["Hopper-v5"] * 40, "40 tasks"),
+    ],
+)
+def test_a_few_are_named_and_many_are_counted(names: list[str], words: str) -> None:
+    assert say_names(names, "task") == words

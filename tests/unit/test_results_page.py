@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from litmus.analysis.comparison import Cell, Comparison
+from litmus.analysis.comparison import OVERALL, Cell, Comparison
 
 ROOT = Path(__file__).parents[2]
 SEEDS = tuple(range(100, 106))
@@ -37,6 +37,7 @@ def test_ours_stands_beside_what_it_must_beat(maker: ModuleType, tmp_path: Path)
         "paper": [2969.0, 165.0],
         "steps_to_paper": {"100": 400, "101": None, "102": 300},
     }
+    results[OVERALL] = {"scored_tasks": ["Hopper-v5"], "interquartile_mean": {"pssvf": {}}}
     (tmp_path / "results").mkdir()
     (tmp_path / "results/control.json").write_text(json.dumps(results))
     page = "# A\n<!-- results/control.json -->\nold\n<!-- end -->\n<!-- results/no.json -->\n"

@@ -30,6 +30,9 @@ from litmus.analysis.statistics import (
 LEVEL = 0.05
 TEST = f"one-sided sign-flip test of the gains of all seeds, p < {LEVEL}"
 
+OVERALL = "over all tasks"
+"""What stands in a file beside tasks, none of which can be called that: names have no spaces."""
+
 PROFILE = np.linspace(0.0, 1.2, 61)
 """Scores at which a performance profile is drawn."""
 
@@ -41,7 +44,7 @@ class Cell:
     task: str
     algorithm: str
     steps: int
-    """0: it was not trained."""
+    """That the run with the fewest made; 0: it was not trained."""
     seeds: tuple[int, ...]
     returns: tuple[float, ...]
     """Final returns, one of each seed."""
@@ -127,6 +130,7 @@ class Comparison:
                     tuple(told.get("last") or ()),
                 )
                 for task, row in table.items()
+                if task != OVERALL
                 for algorithm, told in row.items()
             )
         )

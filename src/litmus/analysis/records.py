@@ -69,11 +69,12 @@ class RunRecord:
 
     @property
     def steps(self) -> int:
-        return max((int(event["steps"]) for event in self.rounds), default=0)
+        """That it made so far, those of choosing a policy to hand over included."""
+        return int(self._find_most("steps"))
 
     @property
     def episodes(self) -> int:
-        return max((int(event.get("episodes_done", 0)) for event in self.rounds), default=0)
+        return int(self._find_most("episodes_done"))
 
     @property
     def steps_per_episode(self) -> float | None:
@@ -90,7 +91,7 @@ class RunRecord:
 
     @property
     def seconds(self) -> float:
-        return max((float(event.get("wall_s", 0.0)) for event in self.rounds), default=0.0)
+        return float(self._find_most("wall_s"))
 
     @property
     def steps_per_second(self) -> float | None:
@@ -101,6 +102,10 @@ class RunRecord:
         """Share of the planned steps that are done."""
         planned = self.config.get("steps")
         return min(1.0, self.steps / planned) if planned else None
+
+    def _find_most(self, count: str) -> float:
+        """Of its rounds and of how it ended; an earlier end of one that went on does not count."""
+        return max((event.get(count, 0) for event in (*self.rounds, *self.events[-1:])), default=0)
 
     @cached_property
     def final_evaluations(self) -> list[Event]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -100,7 +101,8 @@ def run(options: argparse.Namespace) -> None:
                 check_results(Path(options.results))
             plan = make_plan(options.name, make_choices(**chosen))
             check_jobs(plan, folder)
-        print("\n".join(describe_plan(plan, folder)))
+        columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+        print("\n".join(describe_plan(plan, folder, columns)))
         return
     try:
         with stdout_for_results():

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from litmus.analysis.comparison import OVERALL
 from litmus.errors import BadInput, RunFailed, option
 from litmus.experiments import EXPERIMENTS
 from litmus.experiments.conduct import Sweep, name_failures
 from litmus.experiments.display import make_sweep_display
 from litmus.experiments.executors import Executor, LocalExecutor
-from litmus.experiments.folder import claim_folder, refuse_other_experiment
+from litmus.experiments.folder import claim_folder, forget_old_figures, refuse_other_experiment
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
 from litmus.fields import check_whole
@@ -42,6 +43,15 @@ class Results:
     @property
     def table(self) -> dict[str, Any]:
         """{task: {algorithm: {"mean": …, "std": …, "iqm": …, "ci95": […], "seeds": […], …}}}."""
+        return {name: row for name, row in self._read_table().items() if name != OVERALL}
+
+    @property
+    def overall(self) -> dict[str, Any]:
+        """What that comes to over all tasks; empty where there is nothing to compare."""
+        found: dict[str, Any] = self._read_table().get(OVERALL, {})
+        return found
+
+    def _read_table(self) -> dict[str, Any]:
         found: dict[str, Any] = parse_json(read_plain(self.folder / "table.json"))
         return found
 
@@ -221,7 +231,9 @@ def _write_up(
 ) -> list[Path]:
     progress = make_progress(quiet)
     try:
-        return plan.write_up(folder, results, progress)
+        written = plan.write_up(folder, results, progress)
+        forget_old_figures(folder, written)
+        return written
     except BadInput:
         if failures:  # nothing was finished: why is what counts
             return []

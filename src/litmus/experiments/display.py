@@ -11,9 +11,12 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from litmus.experiments.lines import shorten, wrap
 from litmus.training.display import show_duration
 
 SECONDS_BETWEEN_LINES = 10.0
+BESIDE_NAMES = 38
+"""Columns of a terminal for a bar, a return and the time left; the rest is for a job's name."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class LiveSweepDisplay:
         )
         self._all: TaskID = self._progress.add_task(title, total=None, count="")
         self._bars: dict[str, TaskID] = {}
+        self._names: set[str] = set()
         self._progress.start()
 
     def update(self, overview: Overview) -> None:
@@ -84,16 +88,23 @@ class LiveSweepDisplay:
         running = {one.name: one for one in overview.running}
         for name in self._bars.keys() - running.keys():
             self._progress.remove_task(self._bars.pop(name))
+        self._names |= running.keys()
+        room = max(20, self._progress.console.width - BESIDE_NAMES)
         for name, one in running.items():
             shown = "" if one.return_ is None else f"return {one.return_:.1f}"
             if name not in self._bars:
-                self._bars[name] = self._progress.add_task(
-                    f"  {name}", total=one.steps or None, completed=one.done, count=shown
-                )
-            self._progress.update(self._bars[name], completed=one.done, count=shown)
+                self._bars[name] = self._progress.add_task("", total=one.steps or None, count="")
+            self._progress.update(
+                self._bars[name],
+                description="  " + shorten(name, room, self._names),
+                completed=one.done,
+                count=shown,
+            )
 
     def note(self, text: str) -> None:
-        self._progress.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        console = self._progress.console
+        lines = "\n".join(wrap(text, console.width))
+        console.print(lines, highlight=False, markup=False, soft_wrap=True)
 
     def close(self) -> None:
         for bar in self._bars.values():

@@ -15,6 +15,7 @@ from typing import Any
 
 from litmus.algorithms import ALGORITHMS
 from litmus.config import TrainConfig
+from litmus.counts import say_names
 from litmus.errors import BadInput, suggest
 from litmus.experiments.baselines import BASELINES, make_baseline_jobs
 from litmus.experiments.jobs import Job, TrainJob, name_folder
@@ -23,7 +24,7 @@ from litmus.experiments.random_policy import UNTRAINED
 from litmus.experiments.write_up import write_up_grid
 from litmus.fields import Values
 from litmus.presets import PRESETS
-from litmus.reports.comparison_table import Figures, PaperFigure
+from litmus.reports.comparison_table import Figures, PaperFigure, shorten_task
 from litmus.tasks.names import base_name
 
 ONE_CORE: Values = {"workers": 0, "device": "cpu"}
@@ -91,8 +92,23 @@ class Grid:
         for name_beside, task in product(baselines, tasks):
             jobs += make_baseline_jobs(name_beside, configs[task, variants[0].name], seeds)
         figures = self._find_figures(tasks, choices.steps)
-        write_up = partial(write_up_grid, self.title, figures, tuple(jobs))
-        return Plan(name, self.title, tuple(jobs), write_up, largest)
+        entitle = partial(self.entitle, name, choices.preset)
+        write_up = partial(write_up_grid, entitle, figures, tuple(jobs))
+        title = entitle(tasks, [*(variant.name for variant in variants), *baselines])
+        return Plan(name, title, tuple(jobs), write_up, largest)
+
+    def entitle(
+        self, name: str, preset: str | None, tasks: Sequence[str], algorithms: Sequence[str]
+    ) -> str:
+        """Its own title for all that it compares; else what there is, in words."""
+        own = {one.name for base in self.variants for one in combine(base, self.grid)}
+        compared = set(algorithms) - {*BASELINES, UNTRAINED}
+        if preset is None and (set(tasks), compared) == (set(self.tasks), own):
+            return self.title
+        shown = [one for one in algorithms if one != UNTRAINED]
+        on = say_names([shorten_task(task) for task in tasks], "task")
+        words = f"{name}: {say_names(shown, 'algorithm')} on {on}"
+        return words if preset is None else f"{words}, with the preset {preset}"
 
     def _find_figures(self, tasks: Sequence[str], steps: int | None) -> Figures:
         """What the paper reports, of tasks that are trained for as long."""

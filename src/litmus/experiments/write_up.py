@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from litmus.analysis.comparison import Cell, Comparison
 from litmus.analysis.groups import Group
@@ -19,9 +20,12 @@ from litmus.reports.progress import ReportProgress
 from litmus.runs.directory import METRICS
 from litmus.runs.final import compute_last_return, find_handed_over
 
+Entitle: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]
+"""The title of what is there: of these tasks and algorithms."""
+
 
 def write_up_grid(
-    title: str,
+    entitle: Entitle,
     paper: Figures,
     jobs: Sequence[Job],
     folder: Path,
@@ -29,7 +33,7 @@ def write_up_grid(
     progress: ReportProgress,
 ) -> list[Path]:
     """Write everything; BadInput where no run is finished yet."""
-    report = read_grid(title, paper, jobs, folder, progress)
+    report = read_grid(entitle, paper, jobs, folder, progress)
     progress.tell("drawing", len(jobs), len(jobs))
     written = report.write(folder)
     if results is not None:
@@ -39,7 +43,7 @@ def write_up_grid(
 
 
 def read_grid(
-    title: str, paper: Figures, jobs: Sequence[Job], folder: Path, progress: ReportProgress
+    entitle: Entitle, paper: Figures, jobs: Sequence[Job], folder: Path, progress: ReportProgress
 ) -> ComparisonReport:
     trained = [job for job in jobs if isinstance(job, TrainJob)]
     members: dict[tuple[str, str], list[RunRecord]] = {}
@@ -69,6 +73,7 @@ def read_grid(
     order = list(dict.fromkeys(job.task for job in trained))
     cells.sort(key=lambda cell: order.index(cell.task))
     comparison = Comparison(tuple(cells))
+    title = entitle(comparison.tasks, comparison.algorithms)
     return ComparisonReport(title, comparison, groups, paper, missing, remarks, beside)
 
 
@@ -108,7 +113,7 @@ def _make_cell(group: Group) -> Cell:
     return Cell(
         group.task,
         group.label,
-        int(group.records[0].config["steps"]),
+        min(record.steps for record in group.records),
         tuple(int(record.seed or 0) for record in group.records),
         tuple(group.finals),
         tuple(known) if len(known) == len(untrained) else (),

@@ -7,16 +7,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from litmus.analysis.comparison import TEST, Comparison
+from litmus.analysis.comparison import OVERALL, TEST, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord
-from litmus.analysis.statistics import FEWEST_FOR_INTERVAL, Estimate, standard_deviation
+from litmus.analysis.statistics import FEWEST_FOR_INTERVAL, standard_deviation
 from litmus.counts import say_count
 from litmus.errors import BadInput
 from litmus.files import write_bytes
@@ -26,7 +25,6 @@ from litmus.reports.comparison_table import (
     WIDEST,
     Figures,
     shorten_task,
-    show_interval,
     show_mean,
     write_html,
     write_markdown_table,
@@ -35,6 +33,7 @@ from litmus.reports.comparison_table import (
 )
 from litmus.reports.headline import write_tiles
 from litmus.reports.html import note, paragraph, show_number, table, tag
+from litmus.reports.overall import describe_overall, say_scores, write_overall
 from litmus.reports.page import Content, write_page
 from litmus.reports.plots import write_figures
 from litmus.reports.provenance import write_configuration, write_run_table
@@ -69,13 +68,13 @@ class ComparisonReport:
     def write(self, folder: Path) -> list[Path]:
         """table.md, table.json, report.html and figures/."""
         charts = draw_curves(self.comparison, [*self.groups, *self.beside])
-        profile = draw_profiles(self.comparison) if len(self.comparison.trained) > 1 else None
+        profile = draw_profiles(self.comparison)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             written = [folder / name for name in ("table.md", "table.json", "report.html")]
             page = write_page(self._make_page(charts, profile))
             for path, text in zip(
-                written, (self.to_markdown(), to_text(self.comparison.to_json()), page), strict=True
+                written, (self.to_markdown(), to_text(self.to_json()), page), strict=True
             ):
                 write_bytes(path, text.encode())
             figures = [*charts, *([profile] if profile is not None else [])]
@@ -83,9 +82,14 @@ class ComparisonReport:
         except OSError as error:
             raise BadInput(f"cannot write to {folder}: {error.strerror}") from error
 
+    def to_json(self) -> dict[str, Any]:
+        """The table by task and algorithm, and beside the tasks what it comes to over all."""
+        overall = describe_overall(self.comparison)
+        return {**self.comparison.to_json(), **({OVERALL: overall} if overall else {})}
+
     def write_results(self, path: Path) -> None:
         """The table with every seed's curve as one JSON file, and the Markdown beside it."""
-        results = self.comparison.to_json()
+        results = self.to_json()
         for cell in self.comparison.cells:
             if (figure := self.paper.find(cell)) is not None:
                 results[cell.task][cell.algorithm]["paper"] = list(figure)
@@ -114,7 +118,7 @@ class ComparisonReport:
         if reached := write_reaching(self.groups, self.paper):
             parts.append(REACHING)
             parts.append(write_markdown_table(*reached))
-        if overall := self._write_overall():
+        if overall := write_overall(self.comparison):
             parts.append("Over all tasks. " + say_scores(self.comparison))
             parts += [write_markdown_table(head, rows) for _, head, rows in overall]
         if self.missing:
@@ -141,34 +145,6 @@ class ComparisonReport:
             for cell in self.comparison.cells
         ]
         return "\n".join([*lines, "\nThe seed stands in brackets."])
-
-    def _write_overall(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Tables over all tasks: caption, head and rows."""
-        comparison, names = self.comparison, self.comparison.trained
-        if not 2 <= len(names) <= WIDEST:
-            return []
-
-        def show(found: Estimate) -> list[str]:
-            interval = show_interval(found) if comparison.has_intervals else "too few seeds"
-            return [show_number(found.value), interval]
-
-        scored = names if comparison.scored_tasks else []
-        scores = [[name, *show(comparison.score_interquartile(name))] for name in scored]
-        better = [
-            [f"{first} above {second}", *show(found)]
-            for first, second in combinations(names, 2)
-            if (found := comparison.compare(first, second)) is not None
-        ]
-        of_scores = "Interquartile mean of scores"
-        tables = [
-            (of_scores, ["Algorithm", of_scores, "95% interval"], scores),
-            (
-                "Probability that a run ends above another",
-                ["Run", "Probability", "95% interval"],
-                better,
-            ),
-        ]
-        return [one for one in tables if one[2]]
 
     def _write_provenance(self) -> str:
         """What the runs themselves say of where they come from."""
@@ -209,7 +185,7 @@ class ComparisonReport:
         )
         overall = "".join(
             table(head, [[escape(text) for text in row] for row in rows], caption, numbers=(1, 2))
-            for caption, head, rows in self._write_overall()
+            for caption, head, rows in write_overall(self.comparison)
         )
         overall += sections.draw([profile], "figures single") if profile is not None else ""
         sections.add("overall", "Over all tasks", say_scores(self.comparison), overall)
@@ -328,18 +304,6 @@ def say_best(comparison: Comparison, task: str) -> str:
     return (
         f"{shorten_task(task)}: the best mean of {len(cells)} is that of {', then '.join(named)}."
     )
-
-
-def say_scores(comparison: Comparison) -> str:
-    left_out = [task for task in comparison.tasks if task not in comparison.scored_tasks]
-    words = (
-        "A score is 0 for the untrained policies of a task and 1 for the mean of the algorithm "
-        "that is best there."
-    )
-    if left_out:
-        names = ", ".join(map(shorten_task, left_out))
-        words += f" Not scored (one was not trained there, or none is clearly above 0): {names}."
-    return words
 
 
 def say_beside_paper(comparison: Comparison, paper: Figures, algorithm: str) -> str:

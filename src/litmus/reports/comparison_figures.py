@@ -35,15 +35,24 @@ def _choose_best(comparison: Comparison, groups: Sequence[Group]) -> list[Group]
     return sorted(groups, key=mean, reverse=True)[:MOST_CURVES]
 
 
+def choose_profiled(comparison: Comparison) -> list[str]:
+    """Algorithms whose profiles are drawn: none where there is nothing to compare, and of many the
+    best by their mean score."""
+    names = comparison.trained
+    if not comparison.scored_tasks or len(names) < 2:
+        return []
+    if len(names) > MOST_CURVES:
+        names.sort(key=lambda one: -float(np.mean(np.concatenate(comparison.score(one)))))
+    return names[:MOST_CURVES]
+
+
 def draw_profiles(comparison: Comparison) -> Chart | None:
     """Which share of an algorithm's runs scores above each threshold."""
-    names, more = comparison.trained, ""
-    if not comparison.scored_tasks:
+    names, known = choose_profiled(comparison), len(comparison.trained)
+    if not names:
         return None
-    if len(names) > MOST_CURVES:
-        more = f" Of {len(names)} algorithms, the best {MOST_CURVES} by their mean score."
-        best = sorted(names, key=lambda one: -float(np.mean(np.concatenate(comparison.score(one)))))
-        names = best[:MOST_CURVES]
+    more = f" Of {known} algorithms, the best {len(names)} by their mean score."
+    more = more if known > len(names) else ""
     series = []
     for color, name in enumerate(names):
         band = comparison.draw_profile(name)

@@ -29,6 +29,9 @@ logger = logging.getLogger("litmus")
 
 PACKAGES = ("torch", "gymnasium", "mujoco", "numpy")
 SECONDS_TO_REACH = 5.0
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""What a client of gRPC, which Ray speaks, says first; the answer is a frame of settings, too."""
+FRAME_HEAD, SETTINGS = 9, 4
 SECONDS_TO_ANSWER = 120.0
 """For a node's first answer: it may have to start a process and to import all of litmus."""
 
@@ -86,8 +89,8 @@ def import_ray() -> Any:
 
 
 def check_address(address: str | None) -> None:
-    """BadInput where nothing answers there, or where RAY_ADDRESS says; Ray itself would try for
-    minutes."""
+    """BadInput where nothing that may be Ray answers there, or where RAY_ADDRESS says; Ray itself
+    would try for minutes."""
     import_ray()
     named = option("ray_address") if address else "RAY_ADDRESS"
     address = address or os.environ.get("RAY_ADDRESS") or None
@@ -99,9 +102,22 @@ def check_address(address: str | None) -> None:
             f"{named} takes HOST:PORT, or auto for a cluster on this machine, not '{address}'"
         )
     try:
-        socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_REACH).close()
+        with socket.create_connection((host.strip("[]"), int(port)), SECONDS_TO_REACH) as there:
+            is_ray = _speaks_grpc(there)
     except (OSError, UnicodeError) as error:
         raise BadInput(f"cannot reach Ray at {address}: {one_line(error)}") from error
+    if not is_ray:
+        raise BadInput(f"cannot reach Ray at {address}: what answers there is no Ray")
+
+
+def _speaks_grpc(there: socket.socket) -> bool:
+    """With TLS it cannot be told from here: then Ray finds out."""
+    if os.environ.get("RAY_USE_TLS", "0").lower() in ("1", "true"):
+        return True
+    there.sendall(GREETING)
+    with there.makefile("rb") as answer:
+        head = answer.read(FRAME_HEAD)
+    return len(head) == FRAME_HEAD and head[3] == SETTINGS
 
 
 @dataclass(frozen=True)

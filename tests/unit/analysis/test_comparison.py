@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from litmus.analysis.comparison import PROFILE, Cell, Comparison
+from litmus.analysis.comparison import OVERALL, PROFILE, Cell, Comparison
 
 FIVE = (0, 1, 2, 3, 4)
 
@@ -55,6 +55,7 @@ def test_a_table_is_read_back_as_it_was_written() -> None:
     )
     told = json.loads(json.dumps(Comparison(cells).to_json()))
     assert Comparison.from_json(told) == Comparison(cells)
+    assert Comparison.from_json({**told, OVERALL: {"scored_tasks": ["A"]}}) == Comparison(cells)
 
 
 def test_scores_go_from_the_untrained_policies_to_the_best_algorithm() -> None:

@@ -206,6 +206,22 @@ def test_the_paper_stands_beside_runs_that_are_as_long_as_its_own() -> None:
         assert bool(figures.reported) == is_shown
 
 
+@pytest.mark.parametrize(
+    ("choices", "title"),
+    [
+        ({}, "A test"),
+        ({"algorithms": ("b", "random", "a"), "seeds": (7,), "steps": 50}, "A test"),
+        ({"algorithms": ("a", "random")}, "test: a and random on ToyWalk-v0"),
+        ({"algorithms": ("a", "b", "ars")}, "test: a, b and ars on ToyWalk-v0"),
+        ({"tasks": ("toys:ToySlowWalk-v0",)}, "test: a and b on ToySlowWalk-v0"),
+        ({"preset": "small"}, "test: a and b on ToyWalk-v0, with the preset small"),
+    ],
+)
+def test_a_title_claims_no_more_than_what_is_compared(choices: dict[str, Any], title: str) -> None:
+    grid = make_grid(variants=(Variant("a", "pssvf", "small"), Variant("b", "ars", "small")))
+    assert grid.plan("test", Choices(**choices)).title == title
+
+
 def test_an_experiment_may_refuse_a_choice() -> None:
     Choices(steps=3).refuse("mine", "tasks", "algorithms")
     with pytest.raises(BadInput, match="mine does not take tasks"):

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from harness import train_tiny
 
@@ -19,7 +20,10 @@ from litmus.reports.comparison import (
     say_gains,
     say_last,
 )
+from litmus.reports.comparison_figures import draw_profiles
 from litmus.reports.comparison_table import Figures, say_above_untrained, write_rows, write_wide
+from litmus.reports.html import show_number
+from litmus.reports.overall import describe_overall, write_overall
 from litmus.reports.reaching import describe_reaching, write_reaching
 
 PAPER = Figures({"Hopper": {"ours": (2969.0, 165.0), "theirs": (2340.0, None)}})
@@ -91,6 +95,41 @@ def test_it_is_said_how_often_an_algorithm_is_better() -> None:
     assert "better than the untrained policy on 1 of 2 tasks" in said
     assert "at or above that of theirs on 1 of 2" in said
     assert say_gains(comparison, "nobody") == ""
+
+
+def test_what_the_page_says_over_all_tasks_is_in_the_table_as_numbers() -> None:
+    cells = [make_cell(name, mean, task=f"{task}-v1") for task in "AB" for name, mean in MEANS]
+    comparison = Comparison(tuple(cells))
+    told = json.loads(json.dumps(describe_overall(comparison), allow_nan=False))
+    assert told["scored_tasks"] == ["A-v1", "B-v1"]
+    for (_, _, rows), part in zip(
+        write_overall(comparison),
+        (told["interquartile_mean"].values(), told["probability_of_improvement"]["a"].values()),
+        strict=True,
+    ):
+        for row, one in zip(rows, part, strict=False):
+            low, high = one["ci95"]
+            shown = [show_number(one["value"]), f"{show_number(low)} to {show_number(high)}"]
+            assert row[1:] == shown
+    assert set(told["probability_of_improvement"]) == {"a", "b"}
+    chart = draw_profiles(comparison)
+    assert chart is not None
+    for series in chart.views[0].panels[0].series:
+        profile = told["performance_profile"]["algorithms"][series.name]
+        np.testing.assert_array_equal(profile["share"], np.asarray(series.y))
+        np.testing.assert_array_equal(profile["ci95"], [series.low, series.high])
+    assert len(told["performance_profile"]["scores"]) == len(profile["share"])
+
+
+def test_intervals_of_few_seeds_are_told_nowhere() -> None:
+    cells = [make_cell(name, mean, count=2) for name, mean in MEANS]
+    told = describe_overall(Comparison(tuple(cells)))
+    assert told["interquartile_mean"]["a"]["ci95"] is None
+    assert told["performance_profile"]["algorithms"]["a"]["ci95"] is None
+    assert describe_overall(Comparison(tuple(cells[:1]))) == {}
+
+
+MEANS = (("a", 10.0), ("b", 9.0), ("c", 3.0))
 
 
 def make_group(*curves: list[float]) -> Group:
