@@ -79,6 +79,8 @@ class OfflineImages:
 
 
 def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:
+    from litmus.training.api import find_absolute
+
     settings = PRESETS[preset]
     if choices.steps is not None:
         settings = replace(settings, updates=choices.steps)
@@ -86,7 +88,8 @@ def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:
         settings = replace(settings, probing_states=choices.probing_states)
     values = {**asdict(settings), "heads": [list(one) for one in settings.heads]}
     folder = f"runs/{task}/{preset}/seed-{seed}"
-    return OfflineJob(preset, seed, folder, values, task, choices.data)
+    data = None if choices.data is None else find_absolute(choices.data)
+    return OfflineJob(preset, seed, folder, values, task, data)
 
 
 def write_up(

@@ -118,6 +118,19 @@ def test_a_seed_is_done_once_and_written_up(data: str, tmp_path: Path) -> None:
     assert entry["seeds"] == [pytest.approx(np.mean(found["chosen_by_validation"]))]
 
 
+def test_the_folder_of_images_is_the_same_wherever_the_command_is_given(
+    data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(data).parent)
+    typed = Choices(tasks=("images",), seeds=(1,), data=Path(data).name, steps=8)
+    (offline,) = MNIST_OFFLINE.plan("mnist-offline", typed).jobs
+    assert isinstance(offline, OfflineJob)
+    assert offline.describe()["data"] == data
+    for online in MNIST_ONLINE.plan("mnist-online", typed).jobs:
+        assert isinstance(online, TrainJob)
+        assert online.config["data"] == data
+
+
 def test_the_step_is_chosen_without_test_images() -> None:
     curve = {
         "validation_accuracy": [[0.1], [0.9], [0.5], [0.5]],
