@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> None:
             choose_executor(options.executor, options.ray_address, options.jobs)
             if options.results is not None:
                 check_results(Path(options.results))
-            plan = make_plan(options.name, make_choices(**chosen))
+            plan = make_plan(options.name, make_choices(**chosen, may_download=False))
             check_jobs(plan, folder)
         print("\n".join(describe_plan(plan, folder)))
         return

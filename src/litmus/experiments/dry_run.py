@@ -11,7 +11,7 @@ from litmus.experiments.plan import Plan
 
 
 def describe_plan(plan: Plan, folder: Path) -> list[str]:
-    """One line per group of jobs, and what there is left to do."""
+    """One line per group of jobs, what there is left to do, and where images are."""
     groups: dict[str, list[Job]] = {}
     for job in plan.jobs:
         groups.setdefault(job.group, []).append(job)
@@ -31,4 +31,4 @@ def describe_plan(plan: Plan, folder: Path) -> list[str]:
     lines.append(
         f"to do: {say_count(len(left), 'job')}" + (f", {steps_left:,} steps" if steps_left else "")
     )
-    return lines
+    return [*lines, *plan.places]

@@ -67,7 +67,7 @@ class OfflineImages:
         for preset in presets:
             if preset not in PRESETS:
                 raise BadInput(f"{name} has no preset '{preset}'{suggest(preset, PRESETS)}")
-        check_image_sets(name, choices.tasks or self.tasks, choices.data)
+        places = check_image_sets(name, choices.tasks or self.tasks, choices)
         jobs = tuple(
             make_job(task, choices, preset, seed)
             for seed in choices.seeds or SEEDS
@@ -75,7 +75,7 @@ class OfflineImages:
             for preset in presets
         )
         largest = max(int(job.settings["policies"]) for job in jobs) * BYTES_PER_POLICY
-        return Plan(name, self.title, jobs, partial(write_up, jobs), largest)
+        return Plan(name, self.title, jobs, partial(write_up, jobs), largest, places)
 
 
 def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:

@@ -51,7 +51,7 @@ class OnlineImages:
 
     def plan(self, name: str, choices: Choices) -> Plan:
         choices.refuse(name, "algorithms")
-        check_image_sets(name, choices.tasks or self.tasks, choices.data)
+        check_image_sets(name, choices.tasks or self.tasks, choices)
         sizes = SIZES if choices.probing_states is None else (choices.probing_states,)
         presets = PRESETS if choices.preset is None else (choices.preset,)
         options = {

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from tiny_images import write_set
 
+from litmus.cli import main
 from litmus.errors import BadInput
 from litmus.experiments.image_results import summarize
 from litmus.experiments.jobs import TrainJob, build_job, describe_job
@@ -22,6 +24,7 @@ from litmus.experiments.plan import Choices
 from litmus.experiments.results_file import add_result
 from litmus.reports.progress import make_progress
 from litmus.tasks.classification import make_image_task
+from litmus.tasks.known_images import IMAGE_SETS, PARTS
 
 SMALL = replace(
     PRESETS["tuned"],
@@ -35,6 +38,9 @@ SMALL = replace(
     climb_steps=10,
     fresh=2,
 )
+
+
+PLAN_OF_IMAGES = ["learning-curves", "--tasks", "mnist", "--algorithms", "pssvf"]
 
 
 @pytest.fixture
@@ -170,6 +176,49 @@ def test_tasks_without_images_and_sets_without_files_are_named(experiment, tmp_p
         experiment.plan("it", Choices(tasks=("Swimmer-v5",)))
     with pytest.raises(BadInput, match="there is no folder"):
         experiment.plan("it", Choices(tasks=("images",), data=str(tmp_path / "nothing")))
+
+
+@pytest.fixture
+def mirrored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """mnist is on no disk here, and can be had from this address."""
+    monkeypatch.delenv("LITMUS_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    mirror = f"{write_set(tmp_path / 'mirror').as_uri()}/"
+    known = replace(IMAGE_SETS["mnist"], mirrors=(mirror,))
+    monkeypatch.setitem(IMAGE_SETS, "mnist", known)
+    return mirror
+
+
+@pytest.mark.parametrize("words", [["mnist-online"], ["mnist-offline"], PLAN_OF_IMAGES])
+def test_a_dry_run_says_where_images_would_come_from_and_fetches_none(
+    words: list[str], mirrored: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["experiment", *words, "--seeds", "1", "--dry-run"]) == 0
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said == (
+        f"mnist is not on this machine: it would be downloaded from {mirrored} into "
+        f"{tmp_path / 'cache/litmus/mnist'}"
+    )
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("name", ["mnist-online", "mnist-offline"])
+def test_a_dry_run_says_where_images_lie(
+    name: str, data: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--tasks", "images", "--data", data, "--seeds", "1", "--dry-run"]
+    assert main(["experiment", name, *words]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"images lies in {data}"
+
+
+@pytest.mark.parametrize("experiment", [MNIST_ONLINE, MNIST_OFFLINE])
+def test_a_file_that_is_cut_short_is_named_before_anything_begins(
+    experiment: Any, data: str
+) -> None:
+    path = Path(data) / f"{PARTS[2]}.gz"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(BadInput, match=path.name):
+        experiment.plan("it", Choices(tasks=("images",), data=data))
 
 
 MADE_BY = [{"commit": "a", "versions": {}}, {"commit": "b", "versions": {}}]
