@@ -117,12 +117,14 @@ def run(options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on", file=sys.stderr)
         raise
-    figures = done.folder / "figures"
+    folders = [done.folder / name for name in ("figures", "pictures")]
+    inside = {one: [path for path in done.written if one in path.parents] for one in folders}
     for path in done.written:
-        if path.parent != figures:
+        if not any(path in found for found in inside.values()):
             print(f"wrote  {path}")
-    if drawn := sum(path.parent == figures for path in done.written):
-        print(f"wrote  {figures} ({drawn} files)")
+    for folder, found in inside.items():
+        if found:
+            print(f"wrote  {folder} ({len(found)} files)")
 
 
 EXPERIMENT = Command(

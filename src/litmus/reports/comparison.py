@@ -6,6 +6,7 @@ import json
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from itertools import combinations
 from pathlib import Path
@@ -35,6 +36,7 @@ from litmus.reports.comparison_table import (
 )
 from litmus.reports.headline import write_tiles
 from litmus.reports.html import note, paragraph, show_number, table, tag
+from litmus.reports.image_runs import INTRODUCTION, ImageRuns
 from litmus.reports.page import Content, write_page
 from litmus.reports.plots import write_figures
 from litmus.reports.provenance import write_configuration, write_run_table
@@ -66,26 +68,39 @@ class ComparisonReport:
     def records(self) -> list[RunRecord]:
         return [record for group in self.groups for record in group.records]
 
+    @cached_property
+    def images(self) -> ImageRuns:
+        """What there is of runs on sets of images."""
+        return ImageRuns.read(self.groups)
+
     def write(self, folder: Path) -> list[Path]:
-        """table.md, table.json, report.html and figures/."""
-        charts = draw_curves(self.comparison, [*self.groups, *self.beside])
+        """table.md, table.json, report.html and figures/; of images, pictures/."""
+        charts = draw_curves(self.comparison, [*self.groups, *self.beside]) + self.images.draw()
         profile = draw_profiles(self.comparison) if len(self.comparison.trained) > 1 else None
         try:
             folder.mkdir(parents=True, exist_ok=True)
             written = [folder / name for name in ("table.md", "table.json", "report.html")]
             page = write_page(self._make_page(charts, profile))
             for path, text in zip(
-                written, (self.to_markdown(), to_text(self.comparison.to_json()), page), strict=True
+                written, (self.to_markdown(), to_text(self.make_table()), page), strict=True
             ):
                 write_bytes(path, text.encode())
             figures = [*charts, *([profile] if profile is not None else [])]
-            return written + write_figures(figures, folder / "figures")
+            written += write_figures(figures, folder / "figures")
+            return written + self.images.write_files(folder / "pictures")
         except OSError as error:
             raise BadInput(f"cannot write to {folder}: {error.strerror}") from error
 
+    def make_table(self) -> dict[str, dict[str, Any]]:
+        """The numbers of every cell; of sets of images, with their curves."""
+        table = self.comparison.to_json()
+        for group in self.groups:
+            table[group.task][group.label] |= self.images.describe(group)
+        return table
+
     def write_results(self, path: Path) -> None:
         """The table with every seed's curve as one JSON file, and the Markdown beside it."""
-        results = self.comparison.to_json()
+        results = self.make_table()
         for cell in self.comparison.cells:
             if (figure := self.paper.find(cell)) is not None:
                 results[cell.task][cell.algorithm]["paper"] = list(figure)
@@ -119,8 +134,8 @@ class ComparisonReport:
             parts += [write_markdown_table(head, rows) for _, head, rows in overall]
         if self.missing:
             parts.append("Not in these figures:\n\n" + _list(self.missing))
-        if self.remarks:
-            parts.append("What could not be read:\n\n" + _list(self.remarks))
+        if remarks := [*self.remarks, *self.images.problems]:
+            parts.append("What could not be read:\n\n" + _list(remarks))
         parts.append(self._write_provenance())
         return "\n\n".join(parts) + "\n"
 
@@ -196,7 +211,8 @@ class ComparisonReport:
             body += table(head, cells, "Steps to the paper's mean", numbers=range(2, len(head)))
             body += paragraph(REACHING, "small")
         body += note(self.missing, "Not in these figures") if self.missing else ""
-        body += note(self.remarks, "What could not be read") if self.remarks else ""
+        remarks = [*self.remarks, *self.images.problems]
+        body += note(remarks, "What could not be read") if remarks else ""
         sections.add("returns", "Final returns", "What each algorithm ended with.", body)
         chosen = ""
         if len(self.comparison.trained) > MOST_CURVES:
@@ -207,6 +223,8 @@ class ComparisonReport:
             "How the return of the policy changed during training." + chosen,
             sections.draw(charts, "figures single" if len(charts) == 1 else "figures"),
         )
+        images = self.images.write_html()
+        sections.add("probing-images", "Probing images", INTRODUCTION, images)
         overall = "".join(
             table(head, [[escape(text) for text in row] for row in rows], caption, numbers=(1, 2))
             for caption, head, rows in self._write_overall()
@@ -231,7 +249,7 @@ class ComparisonReport:
             write_tiles(records, self.groups, ()),
             sections.written,
             sections.figures,
-            write_glossary(WORDS),
+            write_glossary([*self.images.words, *WORDS]),
         )
 
     def _write_lead(self) -> str:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from harness import flip
 from tiny_images import write_set
 
 from litmus.cli import main
@@ -20,9 +23,11 @@ from litmus.experiments.mnist_offline import MNIST_OFFLINE, OfflineJob
 from litmus.experiments.mnist_online import MNIST_ONLINE
 from litmus.experiments.offline import AT_ONCE, Setup, choose, collect, fit
 from litmus.experiments.offline_settings import PRESETS, OfflineSettings
-from litmus.experiments.plan import Choices
+from litmus.experiments.plan import Choices, Plan
 from litmus.experiments.results_file import add_result
+from litmus.reports.image_runs import read_loss
 from litmus.reports.progress import make_progress
+from litmus.runs.run import Run
 from litmus.tasks.classification import make_image_task
 from litmus.tasks.known_images import IMAGE_SETS, PARTS
 
@@ -67,6 +72,87 @@ def test_online_runs_are_presets_times_sizes_times_seeds(data: str) -> None:
         assert job.config["env_kwargs"]["held_out"] == "test"
         assert job.config["selection_share"] == 0  # nothing may be chosen by test images
         assert (job.config["data"], job.config["steps"]) == (data, 32)
+
+
+@pytest.fixture(scope="module")
+def online(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an experiment whose five runs are done and written up."""
+    out = tmp_path_factory.mktemp("online")
+    plan = plan_online(write_set(out / "set"))
+    for job in plan.jobs:
+        job.work(out / job.folder)
+    plan.write_up(out, out / "results.json", make_progress(quiet=True))
+    return out
+
+
+def plan_online(data: Path) -> Plan:
+    choices = Choices(
+        tasks=("images",), seeds=tuple(range(5)), data=str(data), preset="tuned", steps=96
+    )
+    return MNIST_ONLINE.plan("mnist-online", replace(choices, probing_states=3))
+
+
+def test_the_loss_of_perturbed_policies_stands_beside_the_accuracy_with_its_interval(
+    online: Path,
+) -> None:
+    cell = json.loads((online / "table.json").read_text())["images"]["tuned-3"]
+    losses = [
+        [-event["training_mean"] for event in Run(path).metrics if event["event"] == "round"]
+        for path in sorted((online / "runs/images/tuned-3").iterdir())
+    ]
+    assert cell["loss_curve"]["steps"] == [32, 64, 96]
+    assert cell["loss_curve"]["mean"] == pytest.approx(np.mean(losses, axis=0))
+    for curve in (cell["loss_curve"], cell["accuracy_curve"]):
+        low, high = curve["ci95"]
+        assert all(a <= b <= c for a, b, c in zip(low, curve["mean"], high, strict=True))
+        assert low[-1] < high[-1]
+    assert {path.name for path in (online / "figures").glob("loss*")} == {
+        "loss-images.png",
+        "loss-images.svg",
+    }
+    page = (online / "report.html").read_text()
+    charts = json.loads(page.split('id="litmus-data">')[1].split("</script>")[0])
+    (panel,) = charts["loss-images"]["views"][0]["panels"]
+    assert "low" in panel["series"][-1]
+    results = json.loads((online / "results.json").read_text())["images_online_3"]["tuned"]
+    assert [y for _, y in results["losses"]["2"]] == pytest.approx(losses[2])
+
+
+def test_each_seeds_probing_images_and_what_they_are_answered_with_are_on_the_page(
+    online: Path,
+) -> None:
+    page = (online / "report.html").read_text()
+    for seed in range(5):
+        folder = online / f"pictures/images-tuned-3-seed{seed}"
+        assert {one.name for one in folder.iterdir()} == {
+            *("probing-images.png", "evolution.png", "choices.txt")
+        }
+        shown = page.split(f'id="probing-{folder.name}"')[1].split("</figure>")[0]
+        assert shown.count("<img") == 1 + 3  # the strip, and each image in the end
+        for line in (folder / "choices.txt").read_text().splitlines():
+            assert f">{line.partition(': ')[2]}</div>" in shown
+    assert len(page) < 3e6
+
+
+def test_a_run_whose_snapshots_are_damaged_is_named_and_the_others_are_shown(
+    online: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(online, tmp_path / "copy"))
+    snapshots = copy / "runs/images/tuned-3/seed-3/history/probing.bin"
+    snapshots.write_bytes(flip(snapshots.read_bytes(), 99))
+    plan_online(online / "set").write_up(copy, None, make_progress(quiet=True))
+    page = (copy / "report.html").read_text()
+    assert "Images, tuned-3, seed 3: snapshot 0 in" in page
+    assert page.count('id="probing-images-tuned-3') == 4
+
+
+def test_a_long_curve_of_losses_is_made_of_means_over_rounds() -> None:
+    rounds = [
+        {"event": "round", "steps": step, "training_mean": -float(step % 2)} for step in range(1000)
+    ]
+    curve = read_loss(SimpleNamespace(metrics=[*rounds, {"event": "finished"}]))  # type: ignore
+    assert curve.x[:2].tolist() == [4.5, 14.5]
+    assert curve.y.tolist() == [0.5] * 100
 
 
 def test_only_bad_classifiers_are_learned_from(data: str) -> None:
