@@ -13,18 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from litmus.errors import BadInput, suggest
-from litmus.experiments.image_results import check_image_sets, summarize
+from litmus.experiments.image_results import check_image_sets
 from litmus.experiments.jobs import Job
 from litmus.experiments.offline_settings import PRESETS, read_settings
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
 from litmus.experiments.result_job import ResultJob
 from litmus.experiments.results_file import add_result
-from litmus.reports.figures import Chart, Panel, Series, View
-from litmus.reports.plots import write_figures
 from litmus.reports.progress import ReportProgress
+from litmus.runs.directory import as_bad_input
 
 SEEDS = tuple(range(100, 105))
 BYTES_PER_POLICY = 200_000
@@ -75,7 +72,7 @@ class OfflineImages:
             for preset in presets
         )
         largest = max(int(job.settings["policies"]) for job in jobs) * BYTES_PER_POLICY
-        return Plan(name, self.title, jobs, partial(write_up, jobs), largest, places)
+        return Plan(name, self.title, jobs, partial(write_up, self.title, jobs), largest, places)
 
 
 def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:
@@ -93,64 +90,32 @@ def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:
 
 
 def write_up(
-    jobs: Sequence[Job], folder: Path, results: Path | None, progress: ReportProgress
+    title: str, jobs: Sequence[Job], folder: Path, results: Path | None, progress: ReportProgress
 ) -> list[Path]:
-    """A figure of how the fresh CNNs fared, and the result."""
+    """Table, figure and page of how the fresh CNNs fared, and the result."""
+    from litmus.experiments.offline_report import Climbs, write_report
+
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    missing = []
     for place, job in enumerate(jobs):
         assert isinstance(job, OfflineJob)
         progress.tell(f"reading {job.name}", place, len(jobs))
         if job.look(folder / job.folder).state == "finished":
             known = found.setdefault((job.task, job.label), [])
             known.append(job.read(folder / job.folder))
+        else:
+            missing.append(job.name)
     if not found:
         raise BadInput(f"no seed in {folder} is finished yet")
-    written = []
-    for (task, preset), seeds in found.items():
-        written += write_figures([draw_climb(f"{task}-{preset}", seeds)], folder / "figures")
-        if results is not None:
-            name = "offline" if task == "mnist" else f"{task}_offline"
-            add_result(results, name, preset, summarize_seeds(seeds))
-    return written + ([results] if results is not None else [])
-
-
-def summarize_seeds(seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The step of each fresh CNN was chosen on validation images; beside it, by familiarity."""
-    return summarize(
-        [float(np.mean(one["chosen_by_validation"])) for one in seeds],
-        int(seeds[0]["kept"]),
-        [one["provenance"] for one in seeds],
-        worst=min(min(one["chosen_by_validation"]) for one in seeds),
-        fresh=[one["chosen_by_validation"] for one in seeds],
-        by_familiarity=[float(np.mean(one["chosen_by_familiarity"])) for one in seeds],
-        highest_accuracy_seen=max(float(one["highest_accuracy_seen"]) for one in seeds),
-    )
-
-
-def draw_climb(name: str, seeds: Sequence[dict[str, Any]]) -> Chart:
-    curves = [one["curve"] for one in seeds]
-    steps = curves[0]["steps"]
-
-    def line(title: str, key: str, color: int) -> Series:
-        values = np.concatenate([np.asarray(curve[key], float) for curve in curves], axis=1)
-        low, high = np.quantile(values, [0.1, 0.9], axis=1)
-        return Series(title, steps, values.mean(axis=1), low, high, color=color)
-
-    panels = [
-        Panel("test accuracy", [line("fresh CNNs", "test_accuracy", 0)]),
-        Panel(
-            "−cross-entropy",
-            [line("predicted by V", "predicted", 0), line("measured", "test_return", 1)],
-        ),
-        Panel("distance from what V knows", [line("in standard deviations", "distance", 2)]),
-    ]
-    return Chart(
-        f"climb-{name}",
-        "Fresh CNNs climb a frozen V",
-        "V learned from CNNs with at most 12% accuracy. Bands hold the middle 80% of all CNNs.",
-        [View("steps", "gradient steps", panels)],
-        is_tall=True,
-    )
+    climbs = [Climbs(task, preset, seeds) for (task, preset), seeds in found.items()]
+    with as_bad_input(folder):
+        written = write_report(title, climbs, missing, folder)
+    if results is None:
+        return written
+    for one in climbs:
+        name = "offline" if one.task == "mnist" else f"{one.task}_offline"
+        add_result(results, name, one.preset, one.to_json())
+    return [*written, results]
 
 
 MNIST_OFFLINE = OfflineImages("From classifiers no better than chance to a good one")

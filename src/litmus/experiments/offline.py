@@ -4,7 +4,7 @@ climb those evaluators: the parts of `mnist_offline.py`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -253,15 +253,20 @@ def climb(
     return curve
 
 
-def choose(curve: dict[str, list[Any]], by: str) -> list[float]:
-    """Test accuracy of each fresh policy at the step that was chosen for it: where it was best on
-    validation images, or, by the distance alone, where it was nearest to what the judges know after
-    it had been farthest from it. (At first all policies are near: they do nothing yet.)"""
+def choose(curve: Mapping[str, list[Any]], by: str) -> list[float]:
+    """Test accuracy of each fresh policy at the step that is taken of it."""
+    records = choose_records(curve, by)
+    return [float(curve["test_accuracy"][i][place]) for place, i in enumerate(records)]
+
+
+def choose_records(curve: Mapping[str, list[Any]], by: str) -> list[int]:
+    """Which record of the curve is taken of each fresh policy: where it was best on validation
+    images, or, by the distance alone, where it was nearest to what the judges know after it had
+    been farthest from it. (At first all policies are near: they do nothing yet.)"""
     chosen = []
-    for place in range(len(curve["distance"][0])):
-        values = [row[place] for row in curve[by]]
-        step = values.index(max(values))
+    for values in zip(*curve[by], strict=True):
+        record = values.index(max(values))
         if by == "distance":
-            step = values.index(min(values[step:]), step)
-        chosen.append(float(curve["test_accuracy"][step][place]))
+            record = values.index(min(values[record:]), record)
+        chosen.append(record)
     return chosen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
@@ -189,15 +189,7 @@ class ComparisonReport:
         """What the runs themselves say of where they come from."""
         beside = [record for group in self.beside for record in group.records]
         origins = [record.provenance for record in (*self.records, *beside)]
-        commands = _unique(shlex.join(map(str, one.get("command", []))) for one in origins)
-        commits = _unique(str(one.get("commit")) for one in origins)
-        versions = _unique(_join(one.get("versions")) for one in origins)
-        hardware = _unique(_join(one.get("hardware")) for one in origins)
-        lines = [f"- command: `{one}`" for one in commands[:4] if one]
-        lines += [f"- commit: {', '.join(commits)}"]
-        lines += [f"- versions: {one}" for one in versions]
-        lines += [f"- hardware: {one}" for one in hardware]
-        return "Made by:\n\n" + "\n".join(lines)
+        return "Made by:\n\n" + "\n".join(list_origins(origins))
 
     def _make_page(self, charts: Sequence[Any], profile: Any) -> Content:
         sections, records = Sections(), self.records
@@ -371,6 +363,19 @@ def say_beside_paper(comparison: Comparison, paper: Figures, algorithm: str) -> 
     words += f"{len(known) - len(below)} of {say_count(len(known), 'task')}"
     names = ", ".join(shorten_task(cell.task) for cell in below)
     return f"{words}; below it on {names}." if below else f"{words}."
+
+
+def list_origins(origins: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What code, with what, on what machines, from what provenance tells; each said once."""
+    commands = _unique(shlex.join(map(str, one.get("command", []))) for one in origins)
+    commits = _unique(str(one.get("commit")) for one in origins)
+    versions = _unique(_join(one.get("versions")) for one in origins)
+    hardware = _unique(_join(one.get("hardware")) for one in origins)
+    lines = [f"- command: `{one}`" for one in commands[:4] if one]
+    lines += [f"- commit: {', '.join(commits)}"]
+    lines += [f"- versions: {one}" for one in versions]
+    lines += [f"- hardware: {one}" for one in hardware]
+    return lines
 
 
 def to_text(data: Any, indent: int | None = 2) -> str:

@@ -19,9 +19,10 @@ from litmus.cli import main
 from litmus.errors import BadInput
 from litmus.experiments.image_results import summarize
 from litmus.experiments.jobs import TrainJob, build_job, describe_job
-from litmus.experiments.mnist_offline import MNIST_OFFLINE, OfflineJob
+from litmus.experiments.mnist_offline import MNIST_OFFLINE, OfflineJob, write_up
 from litmus.experiments.mnist_online import MNIST_ONLINE
 from litmus.experiments.offline import AT_ONCE, Setup, choose, collect, fit
+from litmus.experiments.offline_report import Climbs, write_report
 from litmus.experiments.offline_settings import PRESETS, OfflineSettings
 from litmus.experiments.plan import Choices, Plan
 from litmus.experiments.results_file import add_result
@@ -202,12 +203,55 @@ def test_a_seed_is_done_once_and_written_up(data: str, tmp_path: Path) -> None:
     found = job.read(folder)
     assert found["highest_accuracy_seen"] <= 0.4
     assert len(found["chosen_by_validation"]) == len(found["chosen_by_familiarity"]) == 2
-    from litmus.experiments.mnist_offline import write_up
-
     results = tmp_path / "results.json"
-    write_up([job], tmp_path / "out", results, make_progress(quiet=True))
+    write_up("Title", [job], tmp_path / "out", results, make_progress(quiet=True))
     entry = json.loads(results.read_text())["images_offline"]["tuned"]
     assert entry["seeds"] == [pytest.approx(np.mean(found["chosen_by_validation"]))]
+    assert json.loads((tmp_path / "out/table.json").read_text()) == {"images": {"tuned": entry}}
+
+
+STEPS = [0, 5, 10, 15]
+CLIMBED = {
+    "settings": {"seed": 7, "most_accuracy": 0.12},
+    "kept": 9,
+    "thrown_away": 1,
+    "highest_accuracy_seen": 0.12,
+    "chosen_by_validation": [0.3, 0.7],
+    "chosen_by_familiarity": [0.4, 0.5],
+    "provenance": {"commit": "abc"},
+    "curve": {
+        "steps": STEPS,
+        "validation_accuracy": [[0.1, 0.1], [0.9, 0.2], [0.5, 0.3], [0.5, 0.8]],
+        "distance": [[0.1, 0.1], [5.0, 6.0], [3.0, 2.0], [4.0, 3.0]],
+        "test_accuracy": [[0.2, 0.1], [0.3, 0.2], [0.4, 0.5], [1.0, 0.7]],
+        "test_return": [[-2.3, -2.3], [-2.0, -2.0], [-1.9, -1.9], [-1.8, -1.8]],
+        "predicted": [[-2.3, -2.3], [-1.9, -1.9], [-1.7, -1.7], [-1.5, -1.5]],
+    },
+}
+"""What a seed with two fresh networks leaves."""
+
+
+def test_accuracy_prediction_truth_and_the_chosen_steps_of_a_climb_are_drawn_and_named(
+    tmp_path: Path,
+) -> None:
+    climbs = Climbs("mnist", "tuned", [CLIMBED])
+    accuracy, returns, distance = climbs.draw().views[0].panels
+    drawn = {series.name: (list(series.x), list(series.y)) for series in accuracy.series}
+    assert drawn["best on validation images"] == ([5, 15], [30, 70])
+    assert drawn["by familiarity alone, without labels"] == ([10, 10], [40, 50])
+    assert drawn["fresh CNNs, mean"][1][-1] == 85
+    assert drawn["the paper: 65%"][1] == [65, 65]
+    assert [series.name for series in returns.series] == ["predicted by V", "measured"]
+    assert list(distance.series[0].y)[1] == 5.5
+    written = write_report("Title", [climbs], ["mnist, tuned, seed 8"], tmp_path)
+    page, text = ((tmp_path / name).read_text() for name in ("report.html", "table.md"))
+    assert tmp_path / "figures/climb-mnist-tuned.png" in written
+    for told in (page, text):
+        assert "reach 50.0% of the test images (the paper: 65%)" in told
+        assert "45.0% at the one that is chosen by familiarity alone" in told
+        assert "+0.10 at step 5, +0.20 at step 10, +0.30 at step 15" in told
+        assert "seed 8" in told
+    assert 'data-chart="climb-mnist-tuned"' in page
 
 
 def test_the_folder_of_images_is_the_same_wherever_the_command_is_given(
