@@ -7,6 +7,7 @@ return) pairs reaches the evaluators, and no CNN sees a supervised gradient.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,10 +23,12 @@ from litmus.experiments.result_job import ResultJob
 from litmus.experiments.results_file import add_result
 from litmus.reports.progress import ReportProgress
 from litmus.runs.directory import as_bad_input
+from litmus.tasks.image_sets import read_image_set
+from litmus.tasks.known_images import IMAGE_SETS
 
 SEEDS = tuple(range(100, 105))
-BYTES_PER_POLICY = 200_000
-"""Of a network for images of 28 × 28 pixels."""
+BYTES_OF_POLICY, BYTES_OF_ANSWER = 250, 80
+"""For each pixel: of a network, and of what it makes of an image until V has learned from it."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class OfflineImages:
             for task in choices.tasks or self.tasks
             for preset in presets
         )
-        largest = max(int(job.settings["policies"]) for job in jobs) * BYTES_PER_POLICY
+        largest = max(check_size(job) for job in jobs)
         return Plan(name, self.title, jobs, partial(write_up, self.title, jobs), largest, places)
 
 
@@ -87,6 +90,22 @@ def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:
     folder = f"runs/{task}/{preset}/seed-{seed}"
     data = None if choices.data is None else find_absolute(choices.data)
     return OfflineJob(preset, seed, folder, values, task, data)
+
+
+def check_size(job: OfflineJob) -> float:
+    """The bytes that it takes; BadInput where this machine has fewer."""
+    from litmus.training.memory import Need, check_need
+    from litmus.training.setup import choose_device
+
+    settings = read_settings(job.settings)
+    shape = IMAGE_SETS[job.task].shape or read_image_set(job.task, job.data)[0].images.shape
+    pixels = math.prod(shape[1:])
+    asked = settings.batch_size * settings.probing_states
+    parts: dict[str, float] = {
+        f"{settings.policies:,} networks": settings.policies * pixels * BYTES_OF_POLICY,
+        "a batch's probing actions (--probing-states)": asked * pixels * BYTES_OF_ANSWER,
+    }
+    return check_need(Need(parts), choose_device("auto"))
 
 
 def write_up(

@@ -351,6 +351,12 @@ def test_a_file_that_is_cut_short_is_named_before_anything_begins(
         experiment.plan("it", Choices(tasks=("images",), data=data))
 
 
+@pytest.mark.parametrize("experiment", [MNIST_ONLINE, MNIST_OFFLINE])
+def test_more_probing_images_than_anything_can_hold_are_refused(experiment: Any, data: str) -> None:
+    with pytest.raises(BadInput, match=r"probing.states"):
+        experiment.plan("it", Choices(tasks=("images",), data=data, probing_states=10**12))
+
+
 MADE_BY = [{"commit": "a", "versions": {}}, {"commit": "b", "versions": {}}]
 
 
