@@ -49,7 +49,9 @@ class OfflineJob(ResultJob):
     def find(self, folder: Path) -> dict[str, Any]:
         from litmus.experiments.offline import run_offline
 
-        return run_offline(self.task, self.data, read_settings(self.settings), self.seed, folder)
+        settings = read_settings(self.settings)
+        tell = partial(self.tell, folder)
+        return run_offline(self.task, self.data, settings, self.seed, folder, tell)
 
     def describe(self) -> dict[str, Any]:
         described = {"task": self.task, **super().describe()}

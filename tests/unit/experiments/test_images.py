@@ -18,7 +18,7 @@ from tiny_images import write_set
 from litmus.cli import main
 from litmus.errors import BadInput
 from litmus.experiments.image_results import summarize
-from litmus.experiments.jobs import TrainJob, build_job, describe_job
+from litmus.experiments.jobs import Standing, TrainJob, build_job, describe_job
 from litmus.experiments.mnist_offline import MNIST_OFFLINE, OfflineJob, write_up
 from litmus.experiments.mnist_online import MNIST_ONLINE
 from litmus.experiments.offline import AT_ONCE, Setup, choose, collect, fit
@@ -208,6 +208,26 @@ def test_a_seed_is_done_once_and_written_up(data: str, tmp_path: Path) -> None:
     entry = json.loads(results.read_text())["images_offline"]["tuned"]
     assert entry["seeds"] == [pytest.approx(np.mean(found["chosen_by_validation"]))]
     assert json.loads((tmp_path / "out/table.json").read_text()) == {"images": {"tuned": entry}}
+
+
+def test_how_far_a_seed_is_can_be_seen_while_it_is_at_work(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (job,) = MNIST_OFFLINE.plan("it", Choices(tasks=("images",), seeds=(1,), data=data)).jobs
+    assert isinstance(job, OfflineJob)
+    small = {**vars(SMALL), "heads": [list(one) for one in SMALL.heads]}
+    job = replace(job, settings=small)
+    seen = []
+
+    def stop(*_: Any) -> None:
+        seen.append(job.look(tmp_path))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("litmus.experiments.offline.climb", stop)
+    with pytest.raises(KeyboardInterrupt):
+        job.work(tmp_path)
+    assert seen == [Standing("unfinished", SMALL.updates)]
+    assert job.look(tmp_path) == Standing("missing")  # it begins anew
 
 
 STEPS = [0, 5, 10, 15]
