@@ -39,11 +39,16 @@ class CountJob:
 
     def work(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        for step in range(self.look(folder).done, self.steps):
-            if self.fails and step == self.steps - 1:
-                self.fail()
-            time.sleep(self.seconds)
-            (folder / f"step-{step}").write_text(f"{os.getpid()} {os.environ['OMP_NUM_THREADS']}")
+        (folder / "at-work").touch()
+        try:
+            for step in range(self.look(folder).done, self.steps):
+                if self.fails and step == self.steps - 1:
+                    self.fail()
+                time.sleep(self.seconds)
+                words = f"{os.getpid()} {os.environ['OMP_NUM_THREADS']}"
+                (folder / f"step-{step}").write_text(words)
+        finally:
+            (folder / "at-work").unlink()
 
     def fail(self) -> None:
         if self.fails == "raises":

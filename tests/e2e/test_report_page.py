@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from harness import DEADLINE, run_litmus, train_tiny, wait_until
+from tiny_images import OPTIONS, write_set
 
+import litmus
 from litmus.analysis.comparison import Cell, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import read_record
@@ -71,6 +73,27 @@ def test_the_page_of_an_experiment_does_as_well(
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("#learning-Hopper-v5 svg path")
     page.wait_for_selector("#profile svg path")
+    assert errors == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_of_an_experiment_on_images_shows_them(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    options = {**OPTIONS, "preset": "tuned", "data": str(write_set(tmp_path / "set"))}
+    run = litmus.train("pssvf", out=tmp_path / "run", quiet=True, **options)
+    group = Group("tuned", "images", "pssvf", (read_record(run.path),))
+    cell = Cell("images", "tuned", 24, (0,), tuple(group.finals))
+    ComparisonReport("A test", Comparison((cell,)), [group]).write(tmp_path / "out")
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    errors: list[str] = []
+    page.on("console", lambda message: errors.append(message.text))
+    page.goto((tmp_path / "out/report.html").as_uri())
+    page.wait_for_selector("#loss-images svg path")
+    drawn = "[...document.querySelectorAll('#probing-images img')].map(one => one.naturalWidth > 0)"
+    assert page.evaluate(drawn) == [True] * (1 + 2)
     assert errors == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.close()

@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
             choose_executor(options.executor, options.ray_address, options.jobs)
             if options.results is not None:
                 check_results(Path(options.results))
-            plan = make_plan(options.name, make_choices(**chosen))
+            plan = make_plan(options.name, make_choices(**chosen, may_download=False))
             check_jobs(plan, folder)
         columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         print("\n".join(describe_plan(plan, folder, columns)))
@@ -119,12 +119,14 @@ def run(options: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on", file=sys.stderr)
         raise
-    figures = done.folder / "figures"
+    folders = [done.folder / name for name in ("figures", "pictures")]
+    inside = {one: [path for path in done.written if one in path.parents] for one in folders}
     for path in done.written:
-        if path.parent != figures:
+        if not any(path in found for found in inside.values()):
             print(f"wrote  {path}")
-    if drawn := sum(path.parent == figures for path in done.written):
-        print(f"wrote  {figures} ({drawn} files)")
+    for folder, found in inside.items():
+        if found:
+            print(f"wrote  {folder} ({len(found)} files)")
 
 
 EXPERIMENT = Command(

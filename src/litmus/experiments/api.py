@@ -89,6 +89,7 @@ def experiment(
     choices = make_choices(
         *(tasks, algorithms, seeds, steps, preset, probing_states, data),
         *(run, architecture, states, indices),
+        may_download=not redraw,
     )
     folder = Path(out) if out is not None else choose_folder(name)
     chosen = choose_executor(executor, ray_address, jobs)
@@ -138,6 +139,7 @@ def make_choices(
     architecture: str | None = None,
     states: float | None = None,
     indices: Sequence[int] | None = None,
+    may_download: bool = True,
 ) -> Choices:
     return Choices(
         _read_names("tasks", tasks),
@@ -151,6 +153,7 @@ def make_choices(
         architecture,
         None if states is None else check_whole("states", states, 1),
         None if indices is None else tuple(check_whole("indices", one, 0) for one in indices),
+        may_download,
     )
 
 

@@ -12,8 +12,8 @@ from litmus.experiments.plan import Plan
 
 
 def describe_plan(plan: Plan, folder: Path, columns: int | None = None) -> list[str]:
-    """One line per group of jobs, and what there is left to do. On a terminal of so many columns a
-    name that is too long has lines of its own."""
+    """One line per group of jobs, what there is left to do, and where images are. On a terminal of
+    so many columns a name that is too long has lines of its own."""
     groups: dict[str, list[Job]] = {}
     for job in plan.jobs:
         groups.setdefault(job.group, []).append(job)
@@ -41,4 +41,4 @@ def describe_plan(plan: Plan, folder: Path, columns: int | None = None) -> list[
     lines.append(
         f"to do: {say_count(len(left), 'job')}" + (f", {steps_left:,} steps" if steps_left else "")
     )
-    return lines
+    return [*lines, *plan.places]

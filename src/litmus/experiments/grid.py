@@ -25,6 +25,8 @@ from litmus.experiments.write_up import write_up_grid
 from litmus.fields import Values
 from litmus.presets import PRESETS
 from litmus.reports.comparison_table import Figures, PaperFigure, shorten_task
+from litmus.tasks.image_sets import describe_place, look_for
+from litmus.tasks.known_images import IMAGE_SETS
 from litmus.tasks.names import base_name
 
 ONE_CORE: Values = {"workers": 0, "device": "cpu"}
@@ -67,7 +69,8 @@ class Grid:
     """What the paper reports: by a task's name without its version, then by variant."""
 
     def plan(self, name: str, choices: Choices) -> Plan:
-        """Every configuration is built and every task tried out: what is wrong is told here."""
+        """Every configuration is built and every task tried out: what is wrong is told here. (Sets
+        of images that a dry run would have to download are not.)"""
         from litmus.training.api import check_setup
 
         choices.refuse(name, "probing_states", "data", *OF_ONE_RUN)
@@ -81,7 +84,11 @@ class Grid:
             for task in tasks
             for variant in variants
         }
-        largest = max(check_setup(config) for config in configs.values())
+        tried = [c for c in configs.values() if choices.may_download or _is_here(c)]
+        largest = max(map(check_setup, tried), default=0.0)
+        places = dict.fromkeys(
+            describe_place(c.task, c.data) for c in configs.values() if c.task in IMAGE_SETS
+        )
         # Seed by seed: whenever it is stopped, all algorithms are about as far.
         jobs: list[Job] = [
             _make_job(task, variant, replace(configs[task, variant.name], seed=seed))
@@ -95,7 +102,7 @@ class Grid:
         entitle = partial(self.entitle, name, choices.preset)
         write_up = partial(write_up_grid, entitle, figures, tuple(jobs))
         title = entitle(tasks, [*(variant.name for variant in variants), *baselines])
-        return Plan(name, title, tuple(jobs), write_up, largest)
+        return Plan(name, title, tuple(jobs), write_up, largest, tuple(places))
 
     def entitle(
         self, name: str, preset: str | None, tasks: Sequence[str], algorithms: Sequence[str]
@@ -156,6 +163,11 @@ class Grid:
         if steps is not None:
             given["steps"] = steps
         return make_config(variant.algorithm, given, variant.preset)
+
+
+def _is_here(config: TrainConfig) -> bool:
+    """Whether nothing would have to be downloaded for it."""
+    return config.task not in IMAGE_SETS or look_for(config.task, config.data) is not None
 
 
 def combine(base: Variant, grid: Mapping[str, Sequence[Any]]) -> list[Variant]:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from litmus.errors import BadInput, suggest
+from litmus.experiments.plan import Choices
 from litmus.policies.population import FlatPopulation
 from litmus.runs.run import Run
 from litmus.tasks import find_task
 from litmus.tasks.classification import ClassificationTask
-from litmus.tasks.image_sets import find_folder
+from litmus.tasks.image_sets import describe_place, look_for, read_image_set
 from litmus.tasks.known_images import IMAGE_SETS
 
 Entry = dict[str, Any]
 
 
-def check_image_sets(experiment: str, tasks: Iterable[str], data: str | None) -> None:
-    """BadInput where a task is no set of images, or one whose files cannot be found."""
+def check_image_sets(experiment: str, tasks: Sequence[str], choices: Choices) -> tuple[str, ...]:
+    """Where the sets lie, in words; BadInput where a task is no set of images, or one whose files
+    cannot be found or read."""
     for task in tasks:
         if task not in IMAGE_SETS:
             hint = suggest(task, IMAGE_SETS)
             raise BadInput(f"{experiment} is for sets of images, and '{task}' is none{hint}")
-        find_folder(task, data)
+        if choices.may_download or look_for(task, choices.data) is not None:
+            read_image_set(task, choices.data)
+    return tuple(describe_place(task, choices.data) for task in dict.fromkeys(tasks))
 
 
 def measure_accuracy(run: Run) -> float:

@@ -33,6 +33,7 @@ def main() -> int:
     order = json.loads(line)
     sys.path += [path for path in order["path"] if path not in sys.path]
     sys.argv[:] = order["command"]  # what provenance tells of
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it may clear up what it began
     try:
         build_job(order["job"]).work(Path(order["folder"]))
     except (BadInput, RunFailed) as error:

@@ -7,28 +7,28 @@ return) pairs reaches the evaluators, and no CNN sees a supervised gradient.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from litmus.errors import BadInput, suggest
-from litmus.experiments.image_results import check_image_sets, summarize
+from litmus.experiments.image_results import check_image_sets
 from litmus.experiments.jobs import Job
 from litmus.experiments.offline_settings import PRESETS, read_settings
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
 from litmus.experiments.result_job import ResultJob
 from litmus.experiments.results_file import add_result
-from litmus.reports.figures import Chart, Panel, Series, View
-from litmus.reports.plots import write_figures
 from litmus.reports.progress import ReportProgress
+from litmus.runs.directory import as_bad_input
+from litmus.tasks.image_sets import read_image_set
+from litmus.tasks.known_images import IMAGE_SETS
 
 SEEDS = tuple(range(100, 105))
-BYTES_PER_POLICY = 200_000
-"""Of a network for images of 28 × 28 pixels."""
+BYTES_OF_POLICY, BYTES_OF_ANSWER = 250, 80
+"""For each pixel: of a network, and of what it makes of an image until V has learned from it."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,9 @@ class OfflineJob(ResultJob):
     def find(self, folder: Path) -> dict[str, Any]:
         from litmus.experiments.offline import run_offline
 
-        return run_offline(self.task, self.data, read_settings(self.settings), self.seed, folder)
+        settings = read_settings(self.settings)
+        tell = partial(self.tell, folder)
+        return run_offline(self.task, self.data, settings, self.seed, folder, tell)
 
     def describe(self) -> dict[str, Any]:
         described = {"task": self.task, **super().describe()}
@@ -67,18 +69,20 @@ class OfflineImages:
         for preset in presets:
             if preset not in PRESETS:
                 raise BadInput(f"{name} has no preset '{preset}'{suggest(preset, PRESETS)}")
-        check_image_sets(name, choices.tasks or self.tasks, choices.data)
+        places = check_image_sets(name, choices.tasks or self.tasks, choices)
         jobs = tuple(
             make_job(task, choices, preset, seed)
             for seed in choices.seeds or SEEDS
             for task in choices.tasks or self.tasks
             for preset in presets
         )
-        largest = max(int(job.settings["policies"]) for job in jobs) * BYTES_PER_POLICY
-        return Plan(name, self.title, jobs, partial(write_up, jobs), largest)
+        largest = max(check_size(job) for job in jobs)
+        return Plan(name, self.title, jobs, partial(write_up, self.title, jobs), largest, places)
 
 
 def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:
+    from litmus.training.api import find_absolute
+
     settings = PRESETS[preset]
     if choices.steps is not None:
         settings = replace(settings, updates=choices.steps)
@@ -86,68 +90,53 @@ def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:
         settings = replace(settings, probing_states=choices.probing_states)
     values = {**asdict(settings), "heads": [list(one) for one in settings.heads]}
     folder = f"runs/{task}/{preset}/seed-{seed}"
-    return OfflineJob(preset, seed, folder, values, task, choices.data)
+    data = None if choices.data is None else find_absolute(choices.data)
+    return OfflineJob(preset, seed, folder, values, task, data)
+
+
+def check_size(job: OfflineJob) -> float:
+    """The bytes that it takes; BadInput where this machine has fewer."""
+    from litmus.training.memory import Need, check_need
+    from litmus.training.setup import choose_device
+
+    settings = read_settings(job.settings)
+    shape = IMAGE_SETS[job.task].shape or read_image_set(job.task, job.data)[0].images.shape
+    pixels = math.prod(shape[1:])
+    asked = settings.batch_size * settings.probing_states
+    parts: dict[str, float] = {
+        f"{settings.policies:,} networks": settings.policies * pixels * BYTES_OF_POLICY,
+        "a batch's probing actions (--probing-states)": asked * pixels * BYTES_OF_ANSWER,
+    }
+    return check_need(Need(parts), choose_device("auto"))
 
 
 def write_up(
-    jobs: Sequence[Job], folder: Path, results: Path | None, progress: ReportProgress
+    title: str, jobs: Sequence[Job], folder: Path, results: Path | None, progress: ReportProgress
 ) -> list[Path]:
-    """A figure of how the fresh CNNs fared, and the result."""
+    """Table, figure and page of how the fresh CNNs fared, and the result."""
+    from litmus.experiments.offline_report import Climbs, write_report
+
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    missing = []
     for place, job in enumerate(jobs):
         assert isinstance(job, OfflineJob)
         progress.tell(f"reading {job.name}", place, len(jobs))
         if job.look(folder / job.folder).state == "finished":
             known = found.setdefault((job.task, job.label), [])
             known.append(job.read(folder / job.folder))
+        else:
+            missing.append(job.name)
     if not found:
         raise BadInput(f"no seed in {folder} is finished yet")
-    written = []
-    for (task, preset), seeds in found.items():
-        written += write_figures([draw_climb(f"{task}-{preset}", seeds)], folder / "figures")
-        if results is not None:
-            name = "offline" if task == "mnist" else f"{task}_offline"
-            add_result(results, name, preset, summarize_seeds(seeds))
-    return written + ([results] if results is not None else [])
-
-
-def summarize_seeds(seeds: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The step of each fresh CNN was chosen on validation images; beside it, by familiarity."""
-    return summarize(
-        [float(np.mean(one["chosen_by_validation"])) for one in seeds],
-        int(seeds[0]["kept"]),
-        [one["provenance"] for one in seeds],
-        worst=min(min(one["chosen_by_validation"]) for one in seeds),
-        fresh=[one["chosen_by_validation"] for one in seeds],
-        by_familiarity=[float(np.mean(one["chosen_by_familiarity"])) for one in seeds],
-        highest_accuracy_seen=max(float(one["highest_accuracy_seen"]) for one in seeds),
-    )
-
-
-def draw_climb(name: str, seeds: Sequence[dict[str, Any]]) -> Chart:
-    curves = [one["curve"] for one in seeds]
-    steps = curves[0]["steps"]
-
-    def line(title: str, key: str, color: int) -> Series:
-        values = np.concatenate([np.asarray(curve[key], float) for curve in curves], axis=1)
-        low, high = np.quantile(values, [0.1, 0.9], axis=1)
-        return Series(title, steps, values.mean(axis=1), low, high, color=color)
-
-    panels = [
-        Panel("test accuracy", [line("fresh CNNs", "test_accuracy", 0)]),
-        Panel(
-            "−cross-entropy",
-            [line("predicted by V", "predicted", 0), line("measured", "test_return", 1)],
-        ),
-        Panel("distance from what V knows", [line("in standard deviations", "distance", 2)]),
-    ]
-    return Chart(
-        f"climb-{name}",
-        "Fresh CNNs climb a frozen V",
-        "V learned from CNNs with at most 12% accuracy. Bands hold the middle 80% of all CNNs.",
-        [View("steps", "gradient steps", panels)],
-        is_tall=True,
-    )
+    climbs = [Climbs(task, preset, seeds) for (task, preset), seeds in found.items()]
+    with as_bad_input(folder):
+        written = write_report(title, climbs, missing, folder)
+    if results is None:
+        return written
+    for one in climbs:
+        name = "offline" if one.task == "mnist" else f"{one.task}_offline"
+        add_result(results, name, one.preset, one.to_json())
+    return [*written, results]
 
 
 MNIST_OFFLINE = OfflineImages("From classifiers no better than chance to a good one")

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from litmus.analysis.records import read_curve
-from litmus.analysis.statistics import Curve, average_curves
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.image_results import (
     check_image_sets,
@@ -23,9 +21,7 @@ from litmus.experiments.image_results import (
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.plan import Choices, Plan, WriteUp
 from litmus.experiments.results_file import add_result
-from litmus.reports.figures import Chart, Panel, Series, View
-from litmus.reports.plots import write_figures
-from litmus.reports.probing_images import write_probing_images
+from litmus.reports.image_runs import read_loss
 from litmus.reports.progress import ReportProgress
 from litmus.runs.run import Run
 
@@ -51,7 +47,7 @@ class OnlineImages:
 
     def plan(self, name: str, choices: Choices) -> Plan:
         choices.refuse(name, "algorithms")
-        check_image_sets(name, choices.tasks or self.tasks, choices.data)
+        check_image_sets(name, choices.tasks or self.tasks, choices)
         sizes = SIZES if choices.probing_states is None else (choices.probing_states,)
         presets = PRESETS if choices.preset is None else (choices.preset,)
         options = {
@@ -83,33 +79,30 @@ def write_up(
     results: Path | None,
     progress: ReportProgress,
 ) -> list[Path]:
-    """Beside the grid's table, figures and page: pictures of the probing images, the loss of
-    perturbed policies, and the accuracy on all test images."""
+    """The grid's table, figures and page; the result is the accuracy on all test images."""
     written = of_grid(folder, None, progress)
+    if results is None:
+        return written
     groups: dict[tuple[str, str, int], list[Run]] = {}
     for job in jobs:
         if isinstance(job, TrainJob) and job.look(folder / job.folder).state == "finished":
             key = (job.task, job.label.rpartition("-")[0], int(job.config["probing_states"]))
             groups.setdefault(key, []).append(Run(folder / job.folder))
     for (task, preset, size), runs in groups.items():
-        name = f"{task}-{preset}-{size}"
-        written += write_figures([draw_loss(name, runs)], folder / "figures")
         accuracies: list[float] = []
         for run in runs:
             progress.tell(f"measuring {run.path}", len(accuracies), len(runs))
-            seed = run.config.seed
-            written += write_probing_images(run, folder / "pictures" / f"{name}-seed{seed}")
             accuracies.append(measure_accuracy(run))
-        if results is not None:
-            of_task = "online" if task == "mnist" else f"{task}_online"
-            entry = summarize(
-                accuracies,
-                runs[0].config.steps,
-                [run.provenance for run in runs],
-                curves={str(run.config.seed): read_accuracies(run) for run in runs},
-            )
-            add_result(results, f"{of_task}_{size}", preset, entry)
-    return written + ([results] if results is not None else [])
+        of_task = "online" if task == "mnist" else f"{task}_online"
+        entry = summarize(
+            accuracies,
+            runs[0].config.steps,
+            [run.provenance for run in runs],
+            curves={str(run.config.seed): read_accuracies(run) for run in runs},
+            losses={str(run.config.seed): read_losses(run) for run in runs},
+        )
+        add_result(results, f"{of_task}_{size}", preset, entry)
+    return [*written, results]
 
 
 def read_accuracies(run: Run) -> list[list[float]]:
@@ -117,23 +110,10 @@ def read_accuracies(run: Run) -> list[list[float]]:
     return [[one["steps"], one["mean"] / 100] for one in run.evaluations]
 
 
-def draw_loss(name: str, runs: Sequence[Run]) -> Chart:
-    """What the perturbed policies lost, over the interactions."""
-    curves = []
-    for run in runs:
-        rounds = [event for event in run.metrics if event["event"] == "round"]
-        returns = read_curve(rounds, "steps", "training_mean")
-        curves.append(Curve(returns.x, -returns.y))
-    band = average_curves(curves)
-    series = [Series(f"seed {r.config.seed}", c.x, c.y) for r, c in zip(runs, curves, strict=True)]
-    if band is not None:
-        series = [Series("mean over seeds", band.x, band.mean, band.low, band.high)]
-    return Chart(
-        f"loss-{name}",
-        "Cross-entropy of the perturbed policies",
-        "On the training images of each round.",
-        [View("interactions", "interactions", [Panel("cross-entropy", series)])],
-    )
+def read_losses(run: Run) -> list[list[float]]:
+    """Pairs of interactions and cross-entropy of the perturbed policies."""
+    curve = read_loss(run)
+    return [[float(x), float(y)] for x, y in zip(curve.x, curve.y, strict=True)]
 
 
 MNIST_ONLINE = OnlineImages("Learning to classify images from returns alone")

@@ -4,7 +4,8 @@ climb those evaluators: the parts of `mnist_offline.py`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -37,6 +38,7 @@ SAMPLED = 1024
 STEPS_BETWEEN_RECORDS = 5
 SPLITS = ("validation", "test")
 LEAST_SPREAD = 1e-4
+SECONDS_BETWEEN_NEWS = 1.0
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,15 @@ class Judge:
 
 
 def run_offline(
-    task_name: str, data: str | None, settings: OfflineSettings, seed: int, folder: Path
+    task_name: str,
+    data: str | None,
+    settings: OfflineSettings,
+    seed: int,
+    folder: Path,
+    tell: Callable[[int], None],
 ) -> dict[str, Any]:
-    """Everything for one seed; the first evaluator is left in the folder."""
+    """Everything for one seed; the first evaluator is left in the folder. It tells how many of its
+    updates are done, on average over the evaluators."""
     drawn = make_generator(seed, Stream.INITIALIZATION, 0)
     torch.manual_seed(int(drawn.integers(2**62)))
     tasks = [
@@ -109,7 +117,17 @@ def run_offline(
     ]
     setup = Setup.of(tasks[0], settings)
     measured = collect(setup, tasks[0], drawn)
-    judges = [fit(setup, measured, hidden) for hidden in settings.heads]
+    judges: list[Judge] = []
+    told = time.monotonic()
+
+    def learned(updates: int) -> None:
+        nonlocal told
+        if updates == settings.updates or time.monotonic() - told > SECONDS_BETWEEN_NEWS:
+            tell((len(judges) * settings.updates + updates) // len(settings.heads))
+            told = time.monotonic()
+
+    for hidden in settings.heads:
+        judges.append(fit(setup, measured, hidden, learned))
     curve = climb(setup, judges, tasks)
     judges[0].evaluator.set_normalizer(setup.normalizer)
     judges[0].evaluator.save(folder / "evaluator.safetensors")
@@ -160,7 +178,12 @@ def _is_kept(episode: Episode, most_accuracy: float) -> bool:
     return episode.is_finite and episode.return_ <= 100 * most_accuracy
 
 
-def fit(setup: Setup, measured: Measured, hidden: Sequence[int]) -> Judge:
+def fit(
+    setup: Setup,
+    measured: Measured,
+    hidden: Sequence[int],
+    learned: Callable[[int], None] = lambda updates: None,
+) -> Judge:
     """An evaluator that learns from what was measured, and is frozen then."""
     settings, device, architecture = setup.settings, setup.device, setup.architecture
     evaluator = FingerprintEvaluator(
@@ -201,6 +224,7 @@ def fit(setup: Setup, measured: Measured, hidden: Sequence[int]) -> Judge:
             rate.fill_(share * lr)
         places = torch.randint(len(returns), (settings.batch_size,), device=device)
         _ = captured(places, 0) if on_cuda else step(places)
+        learned(update + 1)
     for parameter in parameters:
         parameter.requires_grad_(False)  # frozen from here on
     return describe_usual(setup, evaluator, measured.rows[:SAMPLED])
@@ -253,15 +277,20 @@ def climb(
     return curve
 
 
-def choose(curve: dict[str, list[Any]], by: str) -> list[float]:
-    """Test accuracy of each fresh policy at the step that was chosen for it: where it was best on
-    validation images, or, by the distance alone, where it was nearest to what the judges know after
-    it had been farthest from it. (At first all policies are near: they do nothing yet.)"""
+def choose(curve: Mapping[str, list[Any]], by: str) -> list[float]:
+    """Test accuracy of each fresh policy at the step that is taken of it."""
+    records = choose_records(curve, by)
+    return [float(curve["test_accuracy"][i][place]) for place, i in enumerate(records)]
+
+
+def choose_records(curve: Mapping[str, list[Any]], by: str) -> list[int]:
+    """Which record of the curve is taken of each fresh policy: where it was best on validation
+    images, or, by the distance alone, where it was nearest to what the judges know after it had
+    been farthest from it. (At first all policies are near: they do nothing yet.)"""
     chosen = []
-    for place in range(len(curve["distance"][0])):
-        values = [row[place] for row in curve[by]]
-        step = values.index(max(values))
+    for values in zip(*curve[by], strict=True):
+        record = values.index(max(values))
         if by == "distance":
-            step = values.index(min(values[step:]), step)
-        chosen.append(float(curve["test_accuracy"][step][place]))
+            record = values.index(min(values[record:]), record)
+        chosen.append(record)
     return chosen

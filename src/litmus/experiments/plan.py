@@ -40,6 +40,8 @@ class Choices:
     architecture: str | None = None
     states: int | None = None
     indices: tuple[int, ...] | None = None
+    may_download: bool = True
+    """Sets of images that are not on this machine; a dry run may not."""
 
     def refuse(self, experiment: str, *names: str) -> None:
         """BadInput for a choice that an experiment does not leave to the user."""
@@ -57,6 +59,8 @@ class Plan:
     write_up: WriteUp
     bytes_per_job: float = 0.0
     """Memory that the largest job takes."""
+    places: tuple[str, ...] = ()
+    """Where sets of images lie or would come from, in words."""
 
 
 class Experiment(Protocol):

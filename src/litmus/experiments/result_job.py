@@ -13,6 +13,8 @@ from litmus.fields import Values
 from litmus.files import read_own_json, write_json
 
 RESULT = "result.json"
+PROGRESS = "progress.json"
+"""How far a job at work is; it is there for that long."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,12 @@ class ResultJob(ABC):
         return 0
 
     def look(self, folder: Path) -> Standing:
-        is_done = (folder / RESULT).is_file()
-        return Standing("finished", self.steps) if is_done else Standing("missing")
+        if (folder / RESULT).is_file():
+            return Standing("finished", self.steps)
+        try:
+            return Standing("unfinished", int(read_own_json(folder / PROGRESS)["done"]))
+        except BadInput:  # it is not at work
+            return Standing("missing")
 
     def check(self, folder: Path) -> None:
         if self.look(folder).state == "finished":
@@ -59,8 +65,15 @@ class ResultJob(ABC):
         if self.look(folder).state == "finished":
             return
         folder.mkdir(parents=True, exist_ok=True)
-        found = self.find(folder)
+        try:
+            found = self.find(folder)
+        finally:
+            (folder / PROGRESS).unlink(missing_ok=True)
         write_json(folder / RESULT, {"settings": self.describe(), **found})
+
+    def tell(self, folder: Path, done: int) -> None:
+        """That so many steps are done."""
+        write_json(folder / PROGRESS, {"done": done})
 
     @abstractmethod
     def find(self, folder: Path) -> dict[str, Any]:

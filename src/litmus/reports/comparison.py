@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from litmus.reports.comparison_table import (
 )
 from litmus.reports.headline import write_tiles
 from litmus.reports.html import note, paragraph, show_number, table, tag
+from litmus.reports.image_runs import INTRODUCTION, ImageRuns
 from litmus.reports.overall import describe_overall, say_scores, write_overall
 from litmus.reports.page import Content, write_page
 from litmus.reports.plots import write_figures
@@ -65,9 +67,14 @@ class ComparisonReport:
     def records(self) -> list[RunRecord]:
         return [record for group in self.groups for record in group.records]
 
+    @cached_property
+    def images(self) -> ImageRuns:
+        """What there is of runs on sets of images."""
+        return ImageRuns.read(self.groups)
+
     def write(self, folder: Path) -> list[Path]:
-        """table.md, table.json, report.html and figures/."""
-        charts = draw_curves(self.comparison, [*self.groups, *self.beside])
+        """table.md, table.json, report.html and figures/; of images, pictures/."""
+        charts = draw_curves(self.comparison, [*self.groups, *self.beside]) + self.images.draw()
         profile = draw_profiles(self.comparison)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -78,14 +85,18 @@ class ComparisonReport:
             ):
                 write_bytes(path, text.encode())
             figures = [*charts, *([profile] if profile is not None else [])]
-            return written + write_figures(figures, folder / "figures")
+            written += write_figures(figures, folder / "figures")
+            return written + self.images.write_files(folder / "pictures")
         except OSError as error:
             raise BadInput(f"cannot write to {folder}: {error.strerror}") from error
 
     def to_json(self) -> dict[str, Any]:
-        """The table by task and algorithm, and beside the tasks what it comes to over all."""
-        overall = describe_overall(self.comparison)
-        return {**self.comparison.to_json(), **({OVERALL: overall} if overall else {})}
+        """The table by task and algorithm, of sets of images with their curves, and beside the
+        tasks what it comes to over all."""
+        cells, overall = self.comparison.to_json(), describe_overall(self.comparison)
+        for group in self.groups:
+            cells[group.task][group.label] |= self.images.describe(group)
+        return {**cells, **({OVERALL: overall} if overall else {})}
 
     def write_results(self, path: Path) -> None:
         """The table with every seed's curve as one JSON file, and the Markdown beside it."""
@@ -123,8 +134,8 @@ class ComparisonReport:
             parts += [write_markdown_table(head, rows) for _, head, rows in overall]
         if self.missing:
             parts.append("Not in these figures:\n\n" + _list(self.missing))
-        if self.remarks:
-            parts.append("What could not be read:\n\n" + _list(self.remarks))
+        if remarks := [*self.remarks, *self.images.problems]:
+            parts.append("What could not be read:\n\n" + _list(remarks))
         parts.append(self._write_provenance())
         return "\n\n".join(parts) + "\n"
 
@@ -150,15 +161,7 @@ class ComparisonReport:
         """What the runs themselves say of where they come from."""
         beside = [record for group in self.beside for record in group.records]
         origins = [record.provenance for record in (*self.records, *beside)]
-        commands = _unique(shlex.join(map(str, one.get("command", []))) for one in origins)
-        commits = _unique(str(one.get("commit")) for one in origins)
-        versions = _unique(_join(one.get("versions")) for one in origins)
-        hardware = _unique(_join(one.get("hardware")) for one in origins)
-        lines = [f"- command: `{one}`" for one in commands[:4] if one]
-        lines += [f"- commit: {', '.join(commits)}"]
-        lines += [f"- versions: {one}" for one in versions]
-        lines += [f"- hardware: {one}" for one in hardware]
-        return "Made by:\n\n" + "\n".join(lines)
+        return "Made by:\n\n" + "\n".join(list_origins(origins))
 
     def _make_page(self, charts: Sequence[Any], profile: Any) -> Content:
         sections, records = Sections(), self.records
@@ -172,7 +175,8 @@ class ComparisonReport:
             body += table(head, cells, "Steps to the paper's mean", numbers=range(2, len(head)))
             body += paragraph(REACHING, "small")
         body += note(self.missing, "Not in these figures") if self.missing else ""
-        body += note(self.remarks, "What could not be read") if self.remarks else ""
+        remarks = [*self.remarks, *self.images.problems]
+        body += note(remarks, "What could not be read") if remarks else ""
         sections.add("returns", "Final returns", "What each algorithm ended with.", body)
         chosen = ""
         if len(self.comparison.trained) > MOST_CURVES:
@@ -183,6 +187,8 @@ class ComparisonReport:
             "How the return of the policy changed during training." + chosen,
             sections.draw(charts, "figures single" if len(charts) == 1 else "figures"),
         )
+        images = self.images.write_html()
+        sections.add("probing-images", "Probing images", INTRODUCTION, images)
         overall = "".join(
             table(head, [[escape(text) for text in row] for row in rows], caption, numbers=(1, 2))
             for caption, head, rows in write_overall(self.comparison)
@@ -207,7 +213,7 @@ class ComparisonReport:
             write_tiles(records, self.groups, ()),
             sections.written,
             sections.figures,
-            write_glossary(WORDS),
+            write_glossary([*self.images.words, *WORDS]),
         )
 
     def _write_lead(self) -> str:
@@ -317,6 +323,19 @@ def say_beside_paper(comparison: Comparison, paper: Figures, algorithm: str) -> 
     words += f"{len(known) - len(below)} of {say_count(len(known), 'task')}"
     names = ", ".join(shorten_task(cell.task) for cell in below)
     return f"{words}; below it on {names}." if below else f"{words}."
+
+
+def list_origins(origins: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What code, with what, on what machines, from what provenance tells; each said once."""
+    commands = _unique(shlex.join(map(str, one.get("command", []))) for one in origins)
+    commits = _unique(str(one.get("commit")) for one in origins)
+    versions = _unique(_join(one.get("versions")) for one in origins)
+    hardware = _unique(_join(one.get("hardware")) for one in origins)
+    lines = [f"- command: `{one}`" for one in commands[:4] if one]
+    lines += [f"- commit: {', '.join(commits)}"]
+    lines += [f"- versions: {one}" for one in versions]
+    lines += [f"- hardware: {one}" for one in hardware]
+    return lines
 
 
 def to_text(data: Any, indent: int | None = 2) -> str:

@@ -43,7 +43,7 @@ def write_figures(figures: Sequence[Figure], directory: Path) -> list[Path]:
         for figure in figures:
             for name, drawn in _draw(plt, figure):
                 for suffix in ("png", "svg"):
-                    path = directory / f"{_file_name(name)}.{suffix}"
+                    path = directory / f"{file_name(name)}.{suffix}"
                     drawn.savefig(path, dpi=160, bbox_inches="tight", metadata=_undated(suffix))
                     written.append(path)
                 plt.close(drawn)
@@ -114,5 +114,6 @@ def _undated(suffix: str) -> dict[str, None]:
     return {"Date": None} if suffix == "svg" else {}
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
+    """Letters, digits and a few signs that every file can have in its name."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")

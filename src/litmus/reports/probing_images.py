@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import io
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,10 @@ STEPS_BETWEEN = 12_500
 """Of the strip: a column for every so many interactions and one for the start, where that makes a
 strip that can be looked at; else so many columns."""
 MOST_ROWS = 10
+MOST_SHOWN = 50
+"""Images in the end, of a run on a page of many."""
+MOST_SIDE = 64
+"""Pixels of an image on such a page."""
 LEAST_SIDE, GAP = 56, 4
 """Pixels of the picture: of an image, at least, and between two."""
 WHITE = 255
@@ -79,41 +86,98 @@ def write_evolution(details: RunDetails, level: int) -> str:
         observations = details.probing.raw_states[shown].reshape(len(shown), *shape)
         choices = name_choices(policy, observations)
         words += f" In the end the likeliest choices there are, from the top, {', '.join(choices)}."
-    drawn = image(
+    drawn = _write_strip(picture)
+    caption = heading("How the probing states took shape", level) + paragraph(words)
+    return tag("figure", tag("figcaption", caption) + drawn, id=f"evolution-{details.key}")
+
+
+@dataclass(frozen=True)
+class ProbingImages:
+    """The probing images of a run: in the end, on the way there, and what is chosen."""
+
+    final: NDArray[Any]  # [K, *state]
+    choices: Sequence[str]
+    """One per image; none where actions are no choices."""
+    rows: NDArray[np.int64]
+    """Which of them are in the strip."""
+    steps: NDArray[np.float64]
+    """Of the strip's columns."""
+    strip: NDArray[Any]  # [rows, columns, *state]
+
+    def write(self, folder: Path) -> list[Path]:
+        """Files: the images in the end, the strip, and in words what is chosen there."""
+        folder.mkdir(parents=True, exist_ok=True)
+        written = {"probing-images.png": to_png(arrange(_fold(self.final)))}
+        if len(self.steps):
+            written["evolution.png"] = to_png(arrange(self.strip))
+        if self.choices:
+            lines = [f"{k}: {one}" for k, one in enumerate(self.choices)]
+            if len(self.steps) and len(self.rows) < len(self.final):
+                shown = ", ".join(map(str, self.rows))
+                lines.append(f"rows of evolution.png, from the top: {shown}")
+            written["choices.txt"] = ("\n".join(lines) + "\n").encode()
+        for name, data in written.items():
+            write_bytes(folder / name, data)
+        return [folder / name for name in written]
+
+    def write_html(self, key: str, title: str, level: int) -> str:
+        """The strip, and below it each image in the end with the choice there."""
+        words, drawn = "How they came about was not kept.", ""
+        if len(self.steps):
+            words = f"Columns: after {_list(self.steps)} interactions."
+            if len(self.rows) < len(self.final):
+                words += f" Rows: images {', '.join(map(str, self.rows))}."
+            drawn = _write_strip(arrange(shrink(self.strip)))
+        shown = thin(len(self.final), MOST_SHOWN)
+        if len(shown) < len(self.final):
+            words += f" Below, {len(shown)} of {len(self.final)} images."
+        ends = [self._write_end(int(k)) for k in shown]
+        caption = heading(title, level) + paragraph(words)
+        drawn += tag("div", "".join(ends), class_="frames many")
+        return tag("figure", tag("figcaption", caption) + drawn, id=f"probing-{key}")
+
+    def _write_end(self, k: int) -> str:
+        picture = to_picture(shrink(self.final[k]), find_contrast(self.final[k]))
+        choice = self.choices[k] if self.choices else ""
+        height, width = picture.shape[:2]
+        text = f"Probing image {k} in the end" + (f", answered with {choice}" if choice else "")
+        source = data_uri(to_png(picture), "image/png")
+        return tag("div", image(source, text, width, height, class_="pixels") + escape(choice))
+
+
+def read_probing_images(run: Run) -> ProbingImages | None:
+    """None where states are no images; BadInput where what is known of them is damaged."""
+    policy, observations = run.policy, run.evaluator.probing_observations
+    if observations is None or not is_image(tuple(policy.architecture.state_shape)):
+        return None
+    final = observations.numpy()
+    steps, snapshots = run.read_probing_snapshots()  # [S], [S, K, *state]
+    columns = choose_columns(steps) if len(steps) else np.arange(0)
+    rows = thin(len(final), MOST_ROWS)
+    is_choice = policy.architecture.head.distribution == "categorical"
+    return ProbingImages(
+        final,
+        name_choices(policy, final) if is_choice else [],
+        rows,
+        steps[columns],
+        np.moveaxis(snapshots[columns][:, rows], 0, 1),
+    )
+
+
+def shrink(images: NDArray[Any]) -> NDArray[Any]:
+    """Images [..., height, width] or [..., channels, height, width] for a page that stays light."""
+    step = math.ceil(images.shape[-1] / MOST_SIDE)
+    return images[..., ::step, ::step]
+
+
+def _write_strip(picture: NDArray[np.uint8]) -> str:
+    return image(
         data_uri(to_png(picture), "image/png"),
         "Probing states from the start to the end of the run",
         picture.shape[1],
         picture.shape[0],
         class_="strip",
     )
-    caption = heading("How the probing states took shape", level) + paragraph(words)
-    return tag("figure", tag("figcaption", caption) + drawn, id=f"evolution-{details.key}")
-
-
-def write_probing_images(run: Run, folder: Path) -> list[Path]:
-    """Files: the probing images in the end, the strip of their evolution, and in words what is
-    chosen there. Nothing where states are no images."""
-    evaluator, policy = run.evaluator, run.policy
-    shape = tuple(policy.architecture.state_shape)
-    observations = evaluator.probing_observations
-    if observations is None or not is_image(shape):
-        return []
-    steps, snapshots = run.read_probing_snapshots()  # [S], [S, K, *state]
-    final = observations.numpy()
-    folder.mkdir(parents=True, exist_ok=True)
-    written = {"probing-images.png": to_png(arrange(_fold(final)))}
-    if len(steps):
-        columns, shown = choose_columns(steps), thin(len(final), MOST_ROWS)
-        strip = np.moveaxis(snapshots[columns][:, shown], 0, 1)
-        written["evolution.png"] = to_png(arrange(strip))
-    if policy.architecture.head.distribution == "categorical":
-        lines = [f"{k}: {one}" for k, one in enumerate(name_choices(policy, final))]
-        if len(steps) and len(shown) < len(final):
-            lines.append(f"rows of evolution.png, from the top: {', '.join(map(str, shown))}")
-        written["choices.txt"] = ("\n".join(lines) + "\n").encode()
-    for name, data in written.items():
-        write_bytes(folder / name, data)
-    return [folder / name for name in written]
 
 
 def _fold(images: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from litmus.reports.details import PARTS, DetailsInProgress, RunDetails
 from litmus.reports.headline import write_lead, write_tiles, write_title
 from litmus.reports.judged import Verdicts, add_judged, judge_runs
 from litmus.reports.page import Content, write_page
-from litmus.reports.probing_images import write_probing_images
+from litmus.reports.probing_images import read_probing_images
 from litmus.reports.progress import ReportProgress, make_progress
 from litmus.reports.sections import write_sections
 from litmus.reports.words import write_words
@@ -163,7 +163,8 @@ def _write_pictures(details: Sequence[RunDetails], directory: Path) -> list[Path
     written = []
     for one in details:
         if one.record.run is not None and one.probing is not None:
-            written += write_probing_images(one.record.run, directory / f"probing-{one.key}")
+            images = read_probing_images(one.record.run)
+            written += images.write(directory / f"probing-{one.key}") if images else []
         ranking = one.probing.ranking if one.probing is not None else ()
         for k, rendered in zip(ranking, one.rendered, strict=False):
             for kind, roll in rendered.rolls.items():

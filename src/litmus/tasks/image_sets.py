@@ -44,6 +44,23 @@ def read_image_set(name: str, data: str | None = None) -> tuple[Labelled, Labell
 
 def find_folder(name: str, data: str | None = None) -> Path:
     """The folder that holds the set; a known one is downloaded where it is nowhere."""
+    return look_for(name, data) or _download(name, IMAGE_SETS[name])
+
+
+def describe_place(name: str, data: str | None = None) -> str:
+    """Where a set lies or would come from, in words."""
+    found = look_for(name, data)
+    if found is not None:
+        return f"{name} lies in {found}"
+    mirrors = " or ".join(IMAGE_SETS[name].mirrors)
+    return (
+        f"{name} is not on this machine: it would be downloaded from {mirrors} into "
+        f"{find_cache() / name}"
+    )
+
+
+def look_for(name: str, data: str | None = None) -> Path | None:
+    """The folder that holds the set; None for a known one that would have to be downloaded."""
     if data is not None:
         given = Path(data).expanduser()
         found = _look_into(given, name)
@@ -62,7 +79,7 @@ def find_folder(name: str, data: str | None = None) -> Path:
             f"task '{name}' needs a folder with {', '.join(f'{part}.gz' for part in PARTS)}: name "
             f"it with {option('data')} or {VARIABLE}"
         )
-    return _download(name, known)
+    return None
 
 
 def find_cache() -> Path:

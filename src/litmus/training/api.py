@@ -46,7 +46,7 @@ def make_config(
             raise BadInput(f"{config_file} is for {named}, not {algorithm}")
     given = {**from_file, **options}
     if isinstance(given.get("data"), str):
-        given["data"] = _find_absolute(given["data"])
+        given["data"] = find_absolute(given["data"])
     if "task" not in given:
         raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
     values = preset_values(preset, algorithm, str(given["task"]), given)
@@ -56,7 +56,7 @@ def make_config(
     return read_config(algorithm, {**values, **given})
 
 
-def _find_absolute(folder: str) -> str:
+def find_absolute(folder: str) -> str:
     """A run may be resumed from another folder than it was begun in."""
     return str(Path(folder).expanduser().absolute())
 
@@ -229,7 +229,7 @@ def resume(
             "workers": workers,
             "collector": collector,
             "ray_address": ray_address,
-            "data": None if data is None else _find_absolute(data),
+            "data": None if data is None else find_absolute(data),
         }
         config = _change_config(run, steps, changes)
         check_setup(config)

@@ -45,7 +45,12 @@ class Need:
 
 def check_memory(config: TrainConfig, architecture: Architecture, device: torch.device) -> float:
     """The bytes that a run takes; BadInput for one that this machine cannot hold."""
-    need, have = estimate(config, architecture), find_memory()
+    return check_need(estimate(config, architecture), device)
+
+
+def check_need(need: Need, device: torch.device) -> float:
+    """Its bytes; BadInput where this machine has fewer."""
+    have = find_memory()
     if device.type == "cuda":
         have += torch.cuda.get_device_properties(device).total_memory
     if need.total > have:

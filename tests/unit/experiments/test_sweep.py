@@ -197,4 +197,5 @@ def test_a_job_that_is_told_to_stop_can_go_on(tmp_path: Path) -> None:
         ending = handle.poll()
         assert ending is not None
         assert ending.kind == "interrupted"
+        assert (tmp_path / "slow/at-work").exists() == (end == "kill")  # it cleared up
     assert 3 < job.look(tmp_path / "slow").done < 1000

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from litmus.reports.probing_images import GAP, LEAST_SIDE, arrange, choose_columns
+from litmus.reports.probing_images import (
+    GAP,
+    LEAST_SIDE,
+    ProbingImages,
+    arrange,
+    choose_columns,
+)
 
 
 def test_a_strip_has_a_column_for_every_eighth_of_the_run() -> None:
@@ -29,3 +36,15 @@ def test_each_image_lies_in_its_place_with_its_own_scale() -> None:
 
 def test_colours_stay_colours() -> None:
     assert arrange(np.random.default_rng(0).random((1, 2, 3, 4, 4))).shape[2] == 3
+
+
+@pytest.mark.parametrize("side", [28, 256])
+def test_a_page_with_ten_noisy_images_of_five_runs_stays_light(side: int) -> None:
+    noise = np.random.default_rng(0).random((10, 9, side, side))
+    steps, choices = np.linspace(0, 1e5, 9), [f"{k} (99%)" for k in range(10)]
+    images = ProbingImages(noise[:, -1], choices, np.arange(10), steps, noise)
+    page = images.write_html("a", "Seed 1", level=3)
+    assert page.count("<img") == 1 + 10
+    assert "after 0, 12,500, 25,000, 37,500" in page
+    assert all(f">{one}</div>" in page for one in choices)
+    assert 5 * len(page) < 5e6
