@@ -174,8 +174,6 @@ def _quick_images() -> Values:
         "batch_size": 16,
         "evaluator_updates": 16,
         "policy_updates": 16,
-        "probing_decay": 1e-3,
-        "probing_smoothing": 0,
         "policy_step": 2.0,
         "policy_step_decay": 0.0,
         "policy_average": 0.0,
