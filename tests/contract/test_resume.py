@@ -169,9 +169,11 @@ MEASURING: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("beginnings", [1, 3])
 @pytest.mark.parametrize("moment", [1, 4, 9, 14])
 def test_a_run_that_measures_its_policies_is_resumed_exactly(
     overlap: bool,
+    beginnings: int,
     moment: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -180,10 +182,11 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     """With measurements after every other round, and learning that goes back at every loss."""
     monkeypatch.setattr("litmus.training.selection.ITERATIONS_BETWEEN", 2)
     monkeypatch.setattr("litmus.training.selection.FALLS", 1)
-    options = {**MEASURING, "overlap": overlap}
+    options = {**MEASURING, "overlap": overlap, "beginnings": beginnings}
     whole = litmus.Run(uninterrupted(**options))
     measured = [event for event in whole.metrics if event["event"] == "measurement"]
     assert len(measured) > 3
+    assert {event["beginning"] for event in measured} == set(range(beginnings))
     with monkeypatch.context() as patch:
         kill_at(patch, "litmus.runs.metrics.MetricsFile.write", moment, "after")
         with pytest.raises(Killed):

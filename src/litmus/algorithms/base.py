@@ -88,7 +88,24 @@ class GoesBack(Protocol):
     def center(self) -> Mapping[str, Any]:
         """Where it stands, as `state_dict` gives things; later changes leave it alone."""
 
-    def go_back(self, center: Mapping[str, Any]) -> None: ...
+    def go_back(self, center: Mapping[str, Any], *, has_lost: bool) -> None:
+        """`has_lost`: because learning went astray since."""
+
+
+@runtime_checkable
+class BeginsAnew(GoesBack, Protocol):
+    """What an algorithm may offer beside: to try several beginnings, and go on with the best."""
+
+    @property
+    def beginnings(self) -> int:
+        """How many; 1 where that is not asked for."""
+
+    @property
+    def beginnings_share(self) -> float:
+        """Of the run's steps that they get together."""
+
+    def begin_anew(self, number: int) -> None:
+        """From another untrained policy; the run's first has number 0."""
 
 
 @runtime_checkable

@@ -11,9 +11,10 @@ from litmus.seeding import Stream, make_generator
 
 
 @contextlib.contextmanager
-def drawing_networks(seed: int) -> Iterator[None]:
-    """In here, networks that are built draw their weights from this seed, and from no other."""
+def drawing_networks(seed: int, number: int = 0) -> Iterator[None]:
+    """In here, networks that are built draw their weights from this seed, and from no other;
+    `number`: of the run's beginning."""
     with torch.random.fork_rng(devices=[]):
-        generator = make_generator(seed, Stream.INITIALIZATION, 0)
+        generator = make_generator(seed, Stream.INITIALIZATION, number)
         torch.manual_seed(int(generator.integers(2**62)))
         yield

@@ -150,6 +150,7 @@ class Pssvf(SavesAttributes):
         "plan",
         "steps",
         "step_factor",
+        "begun_in",
     )
 
     def __init__(self, resources: Resources, accelerate: Accelerate = take_as_it_is) -> None:
@@ -182,6 +183,8 @@ class Pssvf(SavesAttributes):
         self.steps = 0
         self.step_factor = 1.0
         """Of θ's steps: smaller whenever learning went back."""
+        self.begun_in = 0
+        """The round that the beginning of now began in."""
         self.recency = Recency(config.recency, config.recency_unit)
         self.plan = self._plan_round(number=0, first_episode=0, size=config.round_size)
         self._pending: Pending | None = None
@@ -205,7 +208,8 @@ class Pssvf(SavesAttributes):
                 self._pending = self.collector.start(self.plan.request)
         metrics = self._learn(plan.number, config.round_turns or plan.size, steps)
         if self.average is not None:
-            share = (config.policy_average + 1) / (config.policy_average + 1 + plan.number)
+            age = plan.number - self.begun_in
+            share = (config.policy_average + 1) / (config.policy_average + 1 + age)
             self.average += share * (self.theta.detach() - self.average)
         if not config.overlap:
             self.plan = self._plan_round(*following)
@@ -295,7 +299,7 @@ class Pssvf(SavesAttributes):
         config, decay = self.config, self.config.policy_step_decay
         length = self.step_factor * config.policy_step * config.noise
         if decay:
-            length /= math.sqrt(1 + round_number / decay)
+            length /= math.sqrt(1 + (round_number - self.begun_in) / decay)
         updates = turns * config.policy_updates
         lr = length / (ADAM_SHARE * updates * math.sqrt(self.architecture.num_params))
         _set_lr(self.theta_optimizer, [lr])
@@ -306,18 +310,37 @@ class Pssvf(SavesAttributes):
         theta = torch.from_numpy(self.flat_params)
         return {"theta": theta, "normalizer": save(self.running_normalizer)}
 
-    def go_back(self, center: Mapping[str, Any]) -> None:
-        """To a `center` of before, and on with smaller steps. A round under way stays as it is."""
-        load(self.theta, center["theta"], Tensor)
-        if self.average is not None:
-            load(self.average, center["theta"], Tensor)
+    def go_back(self, center: Mapping[str, Any], *, has_lost: bool) -> None:
+        """To a `center` of before, and on, with smaller steps where learning has lost it."""
         self.running_normalizer = load(
             self.running_normalizer, center["normalizer"], RunningNormalizer
         )
+        self._move_to(center["theta"])
+        if has_lost:
+            self.step_factor *= STEP_FACTOR_BACK
+
+    @property
+    def beginnings(self) -> int:
+        return self.config.beginnings
+
+    @property
+    def beginnings_share(self) -> float:
+        return self.config.beginnings_share
+
+    def begin_anew(self, number: int) -> None:
+        """With another θ. V, what it learns from and the normaliser stay."""
+        with drawing_networks(self.config.seed, number):
+            self._move_to(flatten(self.architecture.build()))
+        self.begun_in, self.step_factor = self.plan.number, 1.0
+
+    def _move_to(self, theta: Tensor) -> None:
+        """A round under way stays as it is."""
+        load(self.theta, theta, Tensor)
+        if self.average is not None:
+            load(self.average, theta, Tensor)
         for moments in self.theta_optimizer.state.values():
             for moment in moments.values():
                 moment.zero_()
-        self.step_factor *= STEP_FACTOR_BACK
         if not self.config.overlap:
             self.plan = self._plan_round(self.plan.number, self.plan.first_episode, self.plan.size)
 

@@ -121,6 +121,12 @@ class SelectionState:
     """The iteration of the last one."""
     falls: int = 0
     """Measurements in a row that found θ lost."""
+    tried: int = 0
+    """Beginnings of the run that are over."""
+    beginning: int = 0
+    """The one that θ is from."""
+    best_beginning: int = 0
+    """The one that the best policy is from."""
 
 
 @dataclass(frozen=True)

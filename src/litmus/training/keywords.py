@@ -45,6 +45,8 @@ class SharedKeywords(TypedDict, total=False):
 class VanillaKeywords(SharedKeywords, total=False):
     """Of vanilla-pssvf."""
 
+    beginnings: Whole
+    beginnings_share: float
     round_size: Whole
     round_steps: Whole
     max_round_size: Whole

@@ -2,8 +2,9 @@
 
 A share of the steps measures θ now and then. What seems better than the best so far is measured
 once more before it takes its place. Learning that has clearly lost more than half of what it had
-gained, several times in a row, goes back to the best. In the end the best, the last and the
-untrained policy meet on fresh episodes. A run that is too short for all this does without.
+gained, several times in a row, goes back to the best. A run may try several beginnings first, and
+goes on with the one that led to the best. In the end the best, the last and the untrained policy
+meet on fresh episodes. A run that is too short for all this does without.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.algorithms.base import Algorithm, GoesBack
+from litmus.algorithms.base import Algorithm, BeginsAnew, GoesBack
 from litmus.config import TrainConfig
 from litmus.rollouts.base import Collector, Request
 from litmus.runs.state import Candidate, Counters, SelectionState
@@ -45,6 +46,8 @@ class Measured:
     episodes: int
     is_best: bool
     went_back: bool
+    beginning: int
+    """The run's beginning that θ is from."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,9 @@ class Selection:
             return None
         if state.episodes == 0:
             return self._measure_untrained(state, steps / counters.episodes)
-        if (
+        is_trying, beginning = state.tried < self.beginnings > 1, state.beginning
+        is_over = is_trying and steps >= self._share * (state.tried + 1)
+        if not is_over and (
             state.spent + state.cost > share * steps
             or counters.iterations < state.measured_at + ITERATIONS_BETWEEN
         ):
@@ -116,15 +121,45 @@ class Selection:
         is_best, went_back = is_less(state.best.returns, theta.returns), False
         if is_best:
             state.best, state.center, state.falls = theta, self._find_center(), 0
+            state.best_beginning = beginning
+        elif is_trying:
+            pass  # other beginnings led to the best so far: this one has not lost it
         elif is_clearly_less(theta.returns, state.best.returns):
             state.best = self._measure(state, state.best)  # perhaps it was only lucky
             state.falls = state.falls + 1 if has_lost(theta, state) else 0
             went_back = self._go_back_if_lost(state)
         else:
             state.falls = 0
+        if is_over:
+            self._begin_anew_or_go_on(state)
         return Measured(
-            theta.returns, state.spent - spent, state.episodes - episodes, is_best, went_back
+            theta.returns,
+            state.spent - spent,
+            state.episodes - episodes,
+            is_best,
+            went_back,
+            beginning,
         )
+
+    @property
+    def beginnings(self) -> int:
+        return self.algorithm.beginnings if isinstance(self.algorithm, BeginsAnew) else 1
+
+    @property
+    def _share(self) -> float:
+        """Steps that each of several beginnings gets."""
+        assert isinstance(self.algorithm, BeginsAnew)
+        return self.algorithm.beginnings_share * self.config.steps / self.beginnings
+
+    def _begin_anew_or_go_on(self, state: SelectionState) -> None:
+        assert isinstance(self.algorithm, BeginsAnew)
+        state.tried += 1
+        if state.tried < self.beginnings:
+            state.beginning = state.tried
+            self.algorithm.begin_anew(state.beginning)
+        elif state.beginning != state.best_beginning:
+            state.beginning = state.best_beginning
+            self.algorithm.go_back(state.center, has_lost=False)
 
     def _measure_untrained(self, state: SelectionState, episode_steps: float) -> Measured | None:
         """Now that it is known how long episodes are; give up where they are too long."""
@@ -136,7 +171,12 @@ class Selection:
         untrained = state.untrained = state.best = self._measure(state, state.untrained)
         state.cost = state.spent
         return Measured(
-            untrained.returns, state.spent, state.episodes, is_best=True, went_back=False
+            untrained.returns,
+            state.spent,
+            state.episodes,
+            is_best=True,
+            went_back=False,
+            beginning=0,
         )
 
     def choose(self, steps: int) -> Choice | None:
@@ -155,7 +195,7 @@ class Selection:
     def _go_back_if_lost(self, state: SelectionState) -> bool:
         if state.falls < FALLS or not isinstance(self.algorithm, GoesBack):
             return False
-        self.algorithm.go_back(state.center)
+        self.algorithm.go_back(state.center, has_lost=True)
         state.falls = 0
         return True
 

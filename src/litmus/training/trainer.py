@@ -255,6 +255,7 @@ class Trainer:
             returns=measured.returns.tolist(),
             is_best=measured.is_best,
             went_back=measured.went_back,
+            beginning=measured.beginning,
         )
         if measured.went_back:
             self.display.note(

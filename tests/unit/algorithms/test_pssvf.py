@@ -77,7 +77,7 @@ def test_an_average_of_theta_is_handed_over_while_rounds_perturb_the_newest() ->
     weights = np.array([(n + 1) * (n + 2) for n in range(4)], dtype=float)
     expected = np.average(thetas, axis=0, weights=weights)
     np.testing.assert_allclose(algorithm.flat_params, expected, rtol=1e-5, atol=1e-7)
-    algorithm.go_back(center := algorithm.center)
+    algorithm.go_back(center := algorithm.center, has_lost=True)
     assert np.array_equal(algorithm.theta.detach().numpy(), center["theta"].numpy())
 
 
@@ -90,13 +90,32 @@ def test_going_back_restores_theta_and_normaliser_and_makes_smaller_steps() -> N
     rate = group["lr"]
     algorithm.iterate()
     assert not np.array_equal(algorithm.flat_params, theta)
-    algorithm.go_back(center)
+    algorithm.go_back(center, has_lost=True)
     assert np.array_equal(algorithm.flat_params, theta)
     assert np.array_equal(algorithm.normalizer.mean, normalizer.mean)
     assert np.array_equal(algorithm.plan.flat_params, following.flat_params)
     assert algorithm.plan.number == following.number + 1
     algorithm.iterate()
     assert group["lr"] < rate
+
+
+def test_another_beginning_has_another_policy_and_steps_as_at_first() -> None:
+    algorithm = make("pssvf", policy_step=2.0, policy_step_decay=1.0, policy_average=2.0)
+    (group,) = algorithm.theta_optimizer.param_groups
+    seen, rates = [algorithm.flat_params], []
+    for number in range(1, 4):
+        algorithm.iterate()
+        rates.append(group["lr"])
+        algorithm.iterate()
+        assert group["lr"] < rates[0]
+        algorithm.begin_anew(number)
+        assert np.array_equal(algorithm.theta.detach().numpy(), algorithm.flat_params)
+        assert all(not np.array_equal(algorithm.flat_params, one) for one in seen)
+        seen.append(algorithm.flat_params)
+    assert rates == [rates[0]] * 3
+    again = make("pssvf")
+    again.begin_anew(2)
+    assert np.array_equal(again.flat_params, seen[2])  # the seed's own, whatever was learned
 
 
 def test_probing_states_fade_where_nothing_speaks_for_them() -> None:

@@ -47,8 +47,9 @@ class KnownReturns:
 class Wanderer:
     """An algorithm that is where it is put."""
 
-    def __init__(self) -> None:
+    def __init__(self, beginnings: int = 1) -> None:
         self.level = 0.0
+        self.beginnings, self.beginnings_share = beginnings, 1 / 3
         self.backs: list[float] = []
 
     @property
@@ -63,12 +64,18 @@ class Wanderer:
     def center(self) -> Mapping[str, Any]:
         return {"level": self.level}
 
-    def go_back(self, center: Mapping[str, Any]) -> None:
+    def go_back(self, center: Mapping[str, Any], *, has_lost: bool) -> None:
         self.level = center["level"]
         self.backs.append(self.level)
+        self.has_lost = has_lost
+
+    def begin_anew(self, number: int) -> None:
+        self.level = -100.0 * number
 
 
-def make(share: float = 0.5, steps: int = 100_000) -> tuple[Selection, Wanderer, KnownReturns]:
+def make(
+    share: float = 0.5, steps: int = 100_000, beginnings: int = 1
+) -> tuple[Selection, Wanderer, KnownReturns]:
     config = PssvfConfig(
         algorithm="pssvf",
         task="known",
@@ -78,7 +85,7 @@ def make(share: float = 0.5, steps: int = 100_000) -> tuple[Selection, Wanderer,
         evaluator_options={},
         architecture_options={},
     )
-    collector, algorithm = KnownReturns(), Wanderer()
+    collector, algorithm = KnownReturns(), Wanderer(beginnings)
     selection = Selection(config, collector, algorithm)  # type: ignore[arg-type]
     selection.begin()
     selection.measure_if_due(Counters(steps=5, episodes=1, iterations=1))
@@ -156,6 +163,7 @@ def test_learning_goes_back_when_it_lost_most_of_its_gain_several_times() -> Non
     measured = visit(selection, algorithm, [20.0, *[4.0] * FALLS])
     assert [one.went_back for one in measured] == [False] * FALLS + [True]
     assert algorithm.backs == [20.0]
+    assert algorithm.has_lost
     assert algorithm.level == 20.0
 
 
@@ -170,6 +178,39 @@ def test_learning_goes_back_when_it_lost_most_of_its_gain_several_times() -> Non
 def test_learning_does_not_go_back_from_less_than_that(levels: list[float]) -> None:
     selection, algorithm, _ = make()
     visit(selection, algorithm, levels)
+    assert algorithm.backs == []
+
+
+def test_a_run_goes_on_with_the_beginning_that_led_to_the_best() -> None:
+    """Three, in the first third of 90,000 steps: each gets 10,000."""
+    selection, algorithm, _ = make(steps=90_000, beginnings=3)
+    seen = []
+    for number, level in enumerate([3.0, 9.0, 7.0], start=1):
+        seen.append(algorithm.level)
+        algorithm.level = level
+        assert measure(selection, 10_000 * number - 1, iterations=0) is None  # not over yet
+        assert measure(selection, 10_000 * number, iterations=0).beginning == number - 1
+    assert seen == [0.0, -100.0, -200.0]
+    assert (algorithm.backs, algorithm.level) == ([9.0], 9.0)
+    assert not algorithm.has_lost
+    assert measure(selection, 50_000, ITERATIONS_BETWEEN).beginning == 1
+
+
+def test_a_run_whose_last_beginning_is_the_best_stays_there() -> None:
+    selection, algorithm, _ = make(steps=90_000, beginnings=3)
+    for number, level in enumerate([3.0, 9.0, 11.0], start=1):
+        algorithm.level = level
+        measure(selection, 10_000 * number, iterations=0)
+    assert (algorithm.backs, algorithm.level) == ([], 11.0)
+
+
+def test_a_beginning_is_not_left_because_another_one_was_better() -> None:
+    selection, algorithm, _ = make(steps=600_000, beginnings=2)
+    algorithm.level = 20.0
+    assert measure(selection, 100_000, iterations=1) is not None
+    for number in range(2, 3 + FALLS):
+        algorithm.level = -100.0
+        assert not measure(selection, 110_000, number * ITERATIONS_BETWEEN).went_back
     assert algorithm.backs == []
 
 
