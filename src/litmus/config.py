@@ -147,10 +147,9 @@ class PssvfConfig(TrainConfig):
     follows the evaluator's gradient."""
 
     beginnings: int = between(1, 100, 1)
-    """Untrained policies to begin with, one after the other; learning goes on with the one that led
-    to the best measured policy. More than one take a selection_share."""
-    beginnings_share: float = between(0, 1, 0.1)
-    """Share of the steps that they get together, each as many, and at least one round."""
+    """Untrained policies to begin with, a round each; learning goes on with the one that is then
+    measured best. Several take a selection_share, and are no more than an eighth of the run has
+    steps for."""
     round_size: int = between(1, MOST_EPISODES, 16)
     """Episodes per round, each with its own perturbation of one θ; updates follow after a round.
     1 is the paper's schedule."""

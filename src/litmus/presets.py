@@ -201,7 +201,9 @@ def _default(algorithm: str, task: str) -> Values:
         return values
     return values | {
         "steps": 1_000_000,
-        "noise": 0.05,
+        "hidden": (64, 64),
+        "noise": 0.1,
+        "beginnings": 4,
         "round_size": 16,
         "evaluator_updates": 5,
         "policy_updates": 1,

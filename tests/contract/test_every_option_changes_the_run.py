@@ -36,7 +36,6 @@ OTHER_VALUES: dict[str, Any] = {
     "round_steps": 40,
     "max_round_size": 5,
     "policy_step": 3.0,
-    "beginnings_share": 0.7,
     "selection_episodes": 3,
     "selection_share": 0.5,
     "update_after": 20,
@@ -55,8 +54,7 @@ MEASURED = {"steps": 240, "selection_episodes": 2}
 """A run that is long enough to measure its policies."""
 
 BESIDE: dict[str, dict[str, Any]] = {
-    "beginnings": {**MEASURED, "selection_share": 0.2},
-    "beginnings_share": {**MEASURED, "selection_share": 0.2, "beginnings": 2},
+    "beginnings": {**MEASURED, "selection_share": 0.2, "steps": 2000},
     "evaluator_unit_actions": {"task": "toys:ToyMatrixWalk-v0"},  # its actions are from -2 to 2
     "max_round_size": {"round_steps": 100},
     "policy_step_decay": {"policy_step": 3.0},

@@ -182,6 +182,7 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     """With measurements after every other round, and learning that goes back at every loss."""
     monkeypatch.setattr("litmus.training.selection.ITERATIONS_BETWEEN", 2)
     monkeypatch.setattr("litmus.training.selection.FALLS", 1)
+    monkeypatch.setattr("litmus.training.selection.BEGINNINGS_SHARE", 1.0)
     options = {**MEASURING, "overlap": overlap, "beginnings": beginnings}
     whole = litmus.Run(uninterrupted(**options))
     measured = [event for event in whole.metrics if event["event"] == "measurement"]

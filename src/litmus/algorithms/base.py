@@ -100,10 +100,6 @@ class BeginsAnew(GoesBack, Protocol):
     def beginnings(self) -> int:
         """How many; 1 where that is not asked for."""
 
-    @property
-    def beginnings_share(self) -> float:
-        """Of the run's steps that they get together."""
-
     def begin_anew(self, number: int) -> None:
         """From another untrained policy; the run's first has number 0."""
 

@@ -323,10 +323,6 @@ class Pssvf(SavesAttributes):
     def beginnings(self) -> int:
         return self.config.beginnings
 
-    @property
-    def beginnings_share(self) -> float:
-        return self.config.beginnings_share
-
     def begin_anew(self, number: int) -> None:
         """With another θ. V, what it learns from and the normaliser stay."""
         with drawing_networks(self.config.seed, number):

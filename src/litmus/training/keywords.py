@@ -46,7 +46,6 @@ class VanillaKeywords(SharedKeywords, total=False):
     """Of vanilla-pssvf."""
 
     beginnings: Whole
-    beginnings_share: float
     round_size: Whole
     round_steps: Whole
     max_round_size: Whole

@@ -33,6 +33,8 @@ FINALISTS, MOST_TIMES, FINAL_SHARE = 3, 8, 0.02
 are cheap, and no more of the run's steps than this where they are not, but for one measurement."""
 MOST_SHARE = 1 / 3
 """Of the run's steps that the first measurement and the end may take: else nothing is measured."""
+BEGINNINGS_SHARE = 1 / 8
+"""Of the run's steps that its beginnings may take, if there are several."""
 FINAL_INDEX = 2**40
 """Where the episodes of the end begin: a run that goes on later does not notice that they were."""
 
@@ -106,8 +108,7 @@ class Selection:
         if state.episodes == 0:
             return self._measure_untrained(state, steps / counters.episodes)
         is_trying, beginning = state.tried < self.beginnings > 1, state.beginning
-        is_over = is_trying and steps >= self._share * (state.tried + 1)
-        if not is_over and (
+        if not is_trying and (
             state.spent + state.cost > share * steps
             or counters.iterations < state.measured_at + ITERATIONS_BETWEEN
         ):
@@ -130,8 +131,8 @@ class Selection:
             went_back = self._go_back_if_lost(state)
         else:
             state.falls = 0
-        if is_over:
-            self._begin_anew_or_go_on(state)
+        if is_trying:
+            self._begin_anew_or_go_on(state, steps + state.spent - spent)
         return Measured(
             theta.returns,
             state.spent - spent,
@@ -145,15 +146,12 @@ class Selection:
     def beginnings(self) -> int:
         return self.algorithm.beginnings if isinstance(self.algorithm, BeginsAnew) else 1
 
-    @property
-    def _share(self) -> float:
-        """Steps that each of several beginnings gets."""
-        assert isinstance(self.algorithm, BeginsAnew)
-        return self.algorithm.beginnings_share * self.config.steps / self.beginnings
-
-    def _begin_anew_or_go_on(self, state: SelectionState) -> None:
+    def _begin_anew_or_go_on(self, state: SelectionState, steps: int) -> None:
+        """`steps` of the run were enough for the beginnings so far."""
         assert isinstance(self.algorithm, BeginsAnew)
         state.tried += 1
+        if steps * (state.tried + 1) / state.tried > BEGINNINGS_SHARE * self.config.steps:
+            state.tried = self.beginnings  # there is no room for another
         if state.tried < self.beginnings:
             state.beginning = state.tried
             self.algorithm.begin_anew(state.beginning)

@@ -49,7 +49,7 @@ class Wanderer:
 
     def __init__(self, beginnings: int = 1) -> None:
         self.level = 0.0
-        self.beginnings, self.beginnings_share = beginnings, 1 / 3
+        self.beginnings = beginnings
         self.backs: list[float] = []
 
     @property
@@ -181,37 +181,46 @@ def test_learning_does_not_go_back_from_less_than_that(levels: list[float]) -> N
     assert algorithm.backs == []
 
 
-def test_a_run_goes_on_with_the_beginning_that_led_to_the_best() -> None:
-    """Three, in the first third of 90,000 steps: each gets 10,000."""
-    selection, algorithm, _ = make(steps=90_000, beginnings=3)
-    seen = []
-    for number, level in enumerate([3.0, 9.0, 7.0], start=1):
-        seen.append(algorithm.level)
+def begin(selection: Selection, algorithm: Wanderer, levels: list[float]) -> list[int]:
+    """A round of 100 steps each, which leads to these levels; the beginnings that were measured."""
+    measured = []
+    for number, level in enumerate(levels, start=1):
         algorithm.level = level
-        assert measure(selection, 10_000 * number - 1, iterations=0) is None  # not over yet
-        assert measure(selection, 10_000 * number, iterations=0).beginning == number - 1
-    assert seen == [0.0, -100.0, -200.0]
+        measured.append(measure(selection, 100 * number, iterations=number))
+    return [one.beginning for one in measured if one is not None]
+
+
+def test_a_run_goes_on_with_the_beginning_that_led_to_the_best() -> None:
+    selection, algorithm, _ = make(beginnings=3)
+    assert begin(selection, algorithm, [3.0, 9.0, 7.0]) == [0, 1, 2]
     assert (algorithm.backs, algorithm.level) == ([9.0], 9.0)
     assert not algorithm.has_lost
-    assert measure(selection, 50_000, ITERATIONS_BETWEEN).beginning == 1
+    assert measure(selection, 50_000, 3 + ITERATIONS_BETWEEN).beginning == 1
 
 
 def test_a_run_whose_last_beginning_is_the_best_stays_there() -> None:
-    selection, algorithm, _ = make(steps=90_000, beginnings=3)
-    for number, level in enumerate([3.0, 9.0, 11.0], start=1):
-        algorithm.level = level
-        measure(selection, 10_000 * number, iterations=0)
+    selection, algorithm, _ = make(beginnings=3)
+    begin(selection, algorithm, [3.0, 9.0, 11.0])
     assert (algorithm.backs, algorithm.level) == ([], 11.0)
 
 
-def test_a_beginning_is_not_left_because_another_one_was_better() -> None:
-    selection, algorithm, _ = make(steps=600_000, beginnings=2)
-    algorithm.level = 20.0
-    assert measure(selection, 100_000, iterations=1) is not None
-    for number in range(2, 3 + FALLS):
-        algorithm.level = -100.0
-        assert not measure(selection, 110_000, number * ITERATIONS_BETWEEN).went_back
-    assert algorithm.backs == []
+def test_every_beginning_starts_from_a_policy_of_its_own() -> None:
+    selection, algorithm, _ = make(beginnings=3)
+    seen = []
+    for number in range(1, 4):
+        seen.append(algorithm.level)
+        measure(selection, 100 * number, iterations=number)
+    assert seen == [0.0, -100.0, -200.0]
+
+
+@pytest.mark.parametrize(("steps", "tried"), [(1_600, 1), (2_400, 2), (8_000, 3)])
+def test_beginnings_take_no_more_than_an_eighth_of_the_run(steps: int, tried: int) -> None:
+    """Each takes 100 steps, and those of its measurement."""
+    selection, algorithm, _ = make(steps=steps, beginnings=3)
+    assert begin(selection, algorithm, [3.0, 2.0, 1.0]) == list(range(tried))
+    assert selection.state is not None
+    assert selection.state.tried == 3
+    assert selection.state.beginning == 0
 
 
 def test_measuring_keeps_to_its_share_of_the_steps() -> None:
