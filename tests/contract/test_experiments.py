@@ -281,7 +281,9 @@ def test_results_that_may_not_be_written_are_refused_before_anything_trains(
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path / name)
     before = list_changes(tmp_path)
     assert main(["experiment", str(plan), "--out", "out", "--results", "all.json"]) == 2
-    assert_one_line(capsys.readouterr().err, "cannot write to all.json: Permission denied")
+    assert_one_line(
+        capsys.readouterr().err, f"cannot write to {name or 'all.json'}: Permission denied"
+    )
     assert list_changes(tmp_path) == before
 
 

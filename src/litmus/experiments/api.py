@@ -125,8 +125,8 @@ def check_results(path: Path) -> None:
     """BadInput for what cannot be written, before the work of many hours."""
     if path.suffix != ".json":
         raise BadInput(f"{option('results')} takes a file that ends in .json, not '{path}'")
-    with as_bad_input(path):
-        for one in (path, path.with_suffix(".md")):
+    for one in (path, path.with_suffix(".md")):
+        with as_bad_input(one):
             refuse_other_than_file(one)
             refuse_read_only(one)
 

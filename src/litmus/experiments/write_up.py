@@ -16,7 +16,13 @@ from litmus.experiments.fill_table import fill, make_untrained_cells
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.random_policy import RANDOM, RandomJob
 from litmus.experiments.sb3_ars import SB3_ARS, Sb3ArsJob
-from litmus.experiments.seed_results import CellResults, SeedResult, read_cell, sort_seeds
+from litmus.experiments.seed_results import (
+    CellResults,
+    SeedResult,
+    read_cell,
+    select_options,
+    sort_seeds,
+)
 from litmus.experiments.table_file import read_table, write_table
 from litmus.reports.comparison import ComparisonReport
 from litmus.reports.comparison_markdown import Summary, write_markdown
@@ -150,4 +156,5 @@ def _read_finished(job: TrainJob, folder: Path) -> tuple[RunRecord | None, str]:
 def _read_random(job: RandomJob, folder: Path) -> list[CellResults]:
     found = job.read_returns(folder)
     known = [SeedResult(seed, mean, 0) for seed, mean in found.items() if mean is not None]
-    return [CellResults(job.task, RANDOM, sort_seeds(known))] if known else []
+    cell = CellResults(job.task, RANDOM, sort_seeds(known), select_options(job.describe()))
+    return [cell] if known else []
