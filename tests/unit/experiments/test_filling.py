@@ -26,12 +26,12 @@ WALK, CHOICE = "toys:ToyWalk-v0", "toys:ToyChoiceWalk-v0"
 GRID = Grid(
     title="All of it",
     tasks=(WALK, CHOICE),
-    variants=(Variant("plain", "pssvf"), Variant("noisy", "pssvf", options={"noise": 0.2})),
+    variants=(Variant("plain", "pssvf"), Variant("small", "pssvf", options={"hidden": (4,)})),
     seeds=(0, 1, 2),
     steps=lambda task: 20,
     options=tiny("pssvf"),
     beside=("random",),
-    paper={"ToyWalk": {"plain": (-1e6, None), "noisy": (1e6, 2.0)}},
+    paper={"ToyWalk": {"plain": (-1e6, None), "small": (1e6, 2.0)}},
 )
 
 Fill = Callable[..., dict[str, Any]]
@@ -52,7 +52,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def write(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fill:
     """Writes up what is chosen of the grid to a file, without figures."""
-    monkeypatch.setattr(ComparisonReport, "write", lambda report, folder: [])
+
+    def write_table_only(report: ComparisonReport, folder: Path) -> list[Path]:
+        (tmp_path / "table.md").write_text(report.to_markdown())
+        (tmp_path / "table.json").write_text(json.dumps(report.to_json()))
+        return []
+
+    monkeypatch.setattr(ComparisonReport, "write", write_table_only)
 
     def write(name: str = "all", inside: str = "", **choices: Any) -> dict[str, Any]:
         plan = GRID.plan("grid", Choices(**choices))
@@ -74,7 +80,7 @@ HALVES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "seeds": ({"seeds": (0,)}, {"seeds": (1, 2)}),
     "seeds that both have": ({"seeds": (0, 1)}, {"seeds": (2, 1)}),
     "tasks": ({"tasks": (WALK,)}, {"tasks": (CHOICE,)}),
-    "algorithms": ({"algorithms": ("plain", "random")}, {"algorithms": ("noisy",)}),
+    "algorithms": ({"algorithms": ("plain", "random")}, {"algorithms": ("small",)}),
 }
 
 
@@ -90,10 +96,20 @@ def test_two_halves_are_what_is_written_at_once(
         parts = [(tmp_path / name).with_suffix(suffix) for name in ("halves", "whole")]
         assert parts[0].read_bytes() == parts[1].read_bytes()
     assert list(whole) == [WALK, CHOICE, OVERALL]
-    assert list(whole[WALK]) == ["plain", "noisy", "random", "untrained"]
-    assert whole[WALK]["noisy"]["steps_to_paper"] == {"0": None, "1": None, "2": None}
+    assert list(whole[WALK]) == ["plain", "small", "random", "untrained"]
+    assert whole[WALK]["small"]["steps_to_paper"] == {"0": None, "1": None, "2": None}
     assert whole[WALK]["plain"]["steps_to_paper"] == {"0": 0, "1": 0, "2": 0}
     assert (tmp_path / "whole.md").read_text().startswith("# All of it\n")
+
+
+def test_a_new_file_says_what_the_table_of_the_folder_says(write: Fill, tmp_path: Path) -> None:
+    found, table = write(), json.loads((tmp_path / "table.json").read_text())
+    assert (tmp_path / "all.md").read_text() == (tmp_path / "table.md").read_text()
+    assert found[OVERALL] == table.pop(OVERALL)
+    for task, row in table.items():
+        assert list(found[task]) == list(row)
+        for algorithm, cell in row.items():
+            assert found[task][algorithm].items() >= cell.items()
 
 
 def test_the_same_again_changes_nothing(write: Fill, tmp_path: Path) -> None:
@@ -127,7 +143,7 @@ def test_seeds_that_were_made_with_other_options_are_left_out_and_named(
     cell = found[WALK]["plain"]
     assert (cell["seeds"], cell["steps"], cell["options"]["steps"]) == ([0], 40, 40)
     assert cell["untrained"] == found[WALK]["untrained"]["returns"]
-    for kept in ("noisy", "random"):
+    for kept in ("small", "random"):
         assert found[WALK][kept] == before[WALK][kept]
     assert found[CHOICE] == before[CHOICE]
     told = f"{WALK}, plain, seeds 1, 2: made with other options (steps 20, not 40)"
