@@ -17,7 +17,6 @@ from typing import Any
 
 from litmus.analysis.comparison import Comparison
 from litmus.files import parse_json
-from litmus.reports.comparison import say_gains
 from litmus.reports.comparison_table import (
     Figures,
     say_above_untrained,
@@ -25,6 +24,7 @@ from litmus.reports.comparison_table import (
     show_mean,
     write_markdown_table,
 )
+from litmus.reports.comparison_words import say_gains
 from litmus.reports.html import show_number
 from litmus.reports.reaching import REACHING, find_median
 from litmus.tasks.names import base_name

@@ -57,6 +57,14 @@ def refuse_other_than_file(path: Path) -> None:
         raise OSError(errno.EINVAL, "Not a plain file", str(path))
 
 
+def refuse_read_only(path: Path) -> None:
+    """OSError where a file could not be written at `path`, as far as its permissions tell."""
+    there = [one for one in (path.absolute(), *path.absolute().parents) if one.exists()]
+    for one in there[: 2 if path.exists() else 1]:
+        if not os.access(one, os.W_OK):
+            raise OSError(errno.EACCES, os.strerror(errno.EACCES), str(one))
+
+
 def is_folder(path: Path) -> bool:
     """BadInput for a path that the system does not take at all, one that is too long, say."""
     try:
@@ -89,8 +97,12 @@ def write_bytes(path: Path, data: bytes) -> None:
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Write one JSON object with its checksum in it."""
     sealed = {**data, CHECKSUM: digest_json(data)}
-    text = json.dumps(sealed, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    write_bytes(path, text.encode())
+    write_bytes(path, to_text(sealed).encode())
+
+
+def to_text(data: object, indent: int | None = 2) -> str:
+    """Strict JSON."""
+    return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_json(path: Path, hint: str = "") -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -244,6 +245,70 @@ def test_what_an_experiment_comes_to_over_all_tasks_stands_beside_the_tasks(tmp_
         found = json.loads(path.read_text())
         assert found.pop("over all tasks") == done.overall
         assert set(found) == {WALK}
+
+
+UNFIT = [
+    ('{"toys:ToyWalk-v0": {"pss', "is not JSON"),
+    ("", "is not JSON"),
+    ("[1]", "does not hold a JSON object"),
+    ('{"judge": {"Hopper-v5": {"runs": 8}}}', "does not hold tasks, algorithms and seeds"),
+    ('{"online_10": {"tuned": {"mean": 0.5, "seeds": [0.5]}}}', "not a whole number: 0.5"),
+    ('{"toys:ToyWalk-v0": 3}', "does not hold tasks, algorithms and seeds"),
+]
+
+
+@pytest.mark.parametrize("more", [[], ["--redraw"], ["--dry-run"]], ids=str)
+@pytest.mark.parametrize(("text", "words"), UNFIT)
+def test_results_that_could_not_be_filled_are_refused_before_anything_trains(
+    text: str, words: str, more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK])
+    (tmp_path / "all.json").write_text(text)
+    before = list_changes(tmp_path)
+    assert main(["experiment", str(plan), "--out", "out", "--results", "all.json", *more]) == 2
+    assert_one_line(capsys.readouterr().err, "all.json", words, "name another --results")
+    assert list_changes(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["all.json", "all.md", ""])
+def test_results_that_may_not_be_written_are_refused_before_anything_trains(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK])
+    for one in ("all.json", "all.md"):
+        (tmp_path / one).write_text("{}")
+    # Not by permissions: whoever tests as root may write everything.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path / name)
+    before = list_changes(tmp_path)
+    assert main(["experiment", str(plan), "--out", "out", "--results", "all.json"]) == 2
+    assert_one_line(
+        capsys.readouterr().err, f"cannot write to {name or 'all.json'}: Permission denied"
+    )
+    assert list_changes(tmp_path) == before
+
+
+def test_results_are_filled_by_one_command_after_the_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    plan = write_plan(tmp_path / "mine.json", [WALK])
+    for seed in (0, 1):
+        train_tiny(
+            tmp_path / f"here-{seed}/runs/{WALK}/pssvf/seed-{seed}", seed=seed, preset="small"
+        )
+        words = ["--seeds", f"{seed}-{seed}", "--out", f"here-{seed}", "--results", "all.json"]
+        assert main(["experiment", str(plan), *words]) == 0
+    finals = [litmus.Run(f"here-{n}/runs/{WALK}/pssvf/seed-{n}").final_return for n in (0, 1)]
+    cell = json.loads(Path("all.json").read_text())[WALK]["pssvf"]
+    assert (cell["seeds"], cell["returns"]) == ([0, 1], finals)
+    out = tmp_path / f"longer/runs/{WALK}/pssvf/seed-1"
+    train_tiny(out, seed=1, steps=80, preset="small")
+    words = ["--seeds", "1-1", "--steps", "80", "--out", "longer", "--results", "all.json"]
+    assert main(["experiment", str(plan), *words]) == 0
+    told = (
+        f"left out of all.json: {WALK}, pssvf, seed 0: made with other options (steps 40, not 80)"
+    )
+    assert caplog.messages == [told]
+    assert json.loads(Path("all.json").read_text())[WALK]["pssvf"]["seeds"] == [1]
 
 
 @pytest.mark.parametrize("name", ["../mine.png", "experiment.json", "runs"])

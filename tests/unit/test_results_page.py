@@ -54,6 +54,14 @@ def test_ours_stands_beside_what_it_must_beat(maker: ModuleType, tmp_path: Path)
     assert maker.write_page(written, tmp_path) == written
 
 
+def test_a_file_that_has_no_more_than_its_statistics_will_do(maker: ModuleType) -> None:
+    told = Comparison((make_cell("pssvf", 30.0),)).to_json()["Hopper-v5"]["pssvf"]
+    for name in ("untrained", "p_untrained", "last"):
+        del told[name]
+    written = maker.write_results({"Hopper-v5": {"pssvf": told}})
+    assert "| Hopper-v5 | 500 | 6 | 30.0 ± 0.00 | – |" in written
+
+
 def test_the_page_is_up_to_date(maker: ModuleType) -> None:
     page = (ROOT / "docs/results.md").read_text()
     assert maker.write_page(page, ROOT) == page, "run docs/make_results.py"

@@ -126,7 +126,7 @@ class Comparison:
                     int(told["steps"]),
                     tuple(told["seeds"]),
                     tuple(told["returns"]),
-                    tuple(told["untrained"] or ()),
+                    tuple(told.get("untrained") or ()),
                     tuple(told.get("last") or ()),
                 )
                 for task, row in table.items()

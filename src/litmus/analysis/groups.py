@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -90,7 +90,7 @@ def group_records(records: Sequence[RunRecord]) -> list[Group]:
     members: dict[str, list[RunRecord]] = {}
     for record in records:
         if record.run is not None and record.config:
-            key = json.dumps(_method(record.config), sort_keys=True, default=str)
+            key = json.dumps(select_method(record.config), sort_keys=True, default=str)
             members.setdefault(key, []).append(record)
     labels = _label_groups([group[0].config for group in members.values()])
     return [
@@ -101,7 +101,7 @@ def group_records(records: Sequence[RunRecord]) -> list[Group]:
 
 def find_differences(configs: Sequence[dict[str, Any]]) -> list[str]:
     """Options of the method that are not the same in all configurations."""
-    names = sorted({name for config in configs for name in _method(config)})
+    names = sorted({name for config in configs for name in select_method(config)})
     return [name for name in names if len({json.dumps(config.get(name)) for config in configs}) > 1]
 
 
@@ -134,5 +134,6 @@ def show_value(value: object) -> str:
     return str(value)
 
 
-def _method(config: dict[str, Any]) -> dict[str, Any]:
+def select_method(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a configuration is about the method."""
     return {key: value for key, value in config.items() if key not in NOT_THE_CONFIGURATION}

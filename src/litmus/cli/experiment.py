@@ -70,7 +70,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     add_whole(parser, "jobs", "runs at once (default: one per core)")
     parser.add_argument("--out", metavar="DIR", help="where everything goes [experiments/NAME]")
     parser.add_argument(
-        "--results", metavar="FILE", help="also write the table with every curve as one JSON file"
+        "--results", metavar="FILE", help="also put the table with every curve into one JSON file"
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="show what there is to do, and do nothing"
@@ -82,6 +82,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
 
 def run(options: argparse.Namespace) -> None:
     from litmus.experiments.api import (
+        check_filling,
         check_jobs,
         check_results,
         choose_executor,
@@ -100,6 +101,8 @@ def run(options: argparse.Namespace) -> None:
             if options.results is not None:
                 check_results(Path(options.results))
             plan = make_plan(options.name, make_choices(**chosen, may_download=False))
+            if options.results is not None:
+                check_filling(plan, Path(options.results))
             check_jobs(plan, folder)
         columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
         print("\n".join(describe_plan(plan, folder, columns)))

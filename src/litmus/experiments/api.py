@@ -18,7 +18,7 @@ from litmus.experiments.folder import claim_folder, forget_old_figures, refuse_o
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
 from litmus.fields import check_whole
-from litmus.files import parse_json, read_plain, refuse_other_than_file
+from litmus.files import parse_json, read_plain, refuse_other_than_file, refuse_read_only
 from litmus.reports.extra import require_packages
 from litmus.reports.progress import make_progress
 from litmus.rollouts.cluster import check_address
@@ -97,6 +97,8 @@ def experiment(
         check_results(Path(results))
     require_packages("PIL", "matplotlib")
     plan = make_plan(name, choices)
+    if results is not None:
+        check_filling(plan, Path(results))
     failures: dict[str, str] = {}
     check_jobs(plan, folder)
     if not redraw and not is_done(plan, folder):
@@ -123,8 +125,16 @@ def check_results(path: Path) -> None:
     """BadInput for what cannot be written, before the work of many hours."""
     if path.suffix != ".json":
         raise BadInput(f"{option('results')} takes a file that ends in .json, not '{path}'")
-    with as_bad_input(path):
-        refuse_other_than_file(path)
+    for one in (path, path.with_suffix(".md")):
+        with as_bad_input(one):
+            refuse_other_than_file(one)
+            refuse_read_only(one)
+
+
+def check_filling(plan: Plan, path: Path) -> None:
+    """BadInput where the file is there, and the experiment could not add to it."""
+    if plan.read_results is not None and path.exists():
+        plan.read_results(path)
 
 
 def make_choices(

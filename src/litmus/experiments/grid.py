@@ -21,7 +21,8 @@ from litmus.experiments.baselines import BASELINES, make_baseline_jobs
 from litmus.experiments.jobs import Job, TrainJob, name_folder
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
 from litmus.experiments.random_policy import UNTRAINED
-from litmus.experiments.write_up import write_up_grid
+from litmus.experiments.table_file import read_table
+from litmus.experiments.write_up import Subject, write_up_grid
 from litmus.fields import Values
 from litmus.presets import PRESETS
 from litmus.reports.comparison_table import Figures, PaperFigure, shorten_task
@@ -100,17 +101,22 @@ class Grid:
             jobs += make_baseline_jobs(name_beside, configs[task, variants[0].name], seeds)
         figures = self._find_figures(tasks, choices.steps)
         entitle = partial(self.entitle, name, choices.preset)
-        write_up = partial(write_up_grid, entitle, figures, tuple(jobs))
+        subject = Subject(entitle, figures, self.tasks, self.own_algorithms)
+        write_up = partial(write_up_grid, subject, tuple(jobs))
         title = entitle(tasks, [*(variant.name for variant in variants), *baselines])
-        return Plan(name, title, tuple(jobs), write_up, largest, tuple(places))
+        return Plan(name, title, tuple(jobs), write_up, largest, tuple(places), read_table)
+
+    @property
+    def own_algorithms(self) -> list[str]:
+        """What it compares when nobody chooses."""
+        return [one.name for base in self.variants for one in combine(base, self.grid)]
 
     def entitle(
         self, name: str, preset: str | None, tasks: Sequence[str], algorithms: Sequence[str]
     ) -> str:
         """Its own title for all that it compares; else what there is, in words."""
-        own = {one.name for base in self.variants for one in combine(base, self.grid)}
         compared = set(algorithms) - {*BASELINES, UNTRAINED}
-        if preset is None and (set(tasks), compared) == (set(self.tasks), own):
+        if preset is None and (set(tasks), compared) == (set(self.tasks), set(self.own_algorithms)):
             return self.title
         shown = [one for one in algorithms if one != UNTRAINED]
         on = say_names([shorten_task(task) for task in tasks], "task")

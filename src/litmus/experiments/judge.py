@@ -24,7 +24,7 @@ from litmus.experiments.jobs import Job, TrainJob, name_folder
 from litmus.experiments.plan import Choices, Plan
 from litmus.experiments.results_file import add_result
 from litmus.experiments.sb3_agents import judge_agents
-from litmus.files import write_json
+from litmus.files import read_json, write_json
 from litmus.judging.data import thin
 from litmus.judging.episodes import EpisodeRunner
 from litmus.judging.fit import fit
@@ -49,7 +49,7 @@ REMEASURED = 4
 class JudgeGrid(Grid):
     def plan(self, name: str, choices: Choices) -> Plan:
         plan = super().plan(name, choices)
-        return replace(plan, write_up=partial(write_up, plan.jobs))
+        return replace(plan, write_up=partial(write_up, plan.jobs), read_results=read_json)
 
 
 def write_up(

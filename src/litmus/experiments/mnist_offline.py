@@ -21,6 +21,7 @@ from litmus.experiments.offline_settings import PRESETS, read_settings
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
 from litmus.experiments.result_job import ResultJob
 from litmus.experiments.results_file import add_result
+from litmus.files import read_json
 from litmus.reports.progress import ReportProgress
 from litmus.runs.directory import as_bad_input
 from litmus.tasks.image_sets import read_image_set
@@ -77,7 +78,8 @@ class OfflineImages:
             for preset in presets
         )
         largest = max(check_size(job) for job in jobs)
-        return Plan(name, self.title, jobs, partial(write_up, self.title, jobs), largest, places)
+        of_climbs = partial(write_up, self.title, jobs)
+        return Plan(name, self.title, jobs, of_climbs, largest, places, read_json)
 
 
 def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:

@@ -21,6 +21,7 @@ from litmus.experiments.image_results import (
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.plan import Choices, Plan, WriteUp
 from litmus.experiments.results_file import add_result
+from litmus.files import read_json
 from litmus.reports.image_runs import read_loss
 from litmus.reports.progress import ReportProgress
 from litmus.runs.run import Run
@@ -69,7 +70,8 @@ class OnlineImages:
             paper=PAPER,
         )
         plan = grid.plan(name, replace(choices, probing_states=None, data=None, preset=None))
-        return replace(plan, write_up=partial(write_up, plan.write_up, plan.jobs))
+        of_images = partial(write_up, plan.write_up, plan.jobs)
+        return replace(plan, write_up=of_images, read_results=read_json)
 
 
 def write_up(

@@ -16,7 +16,7 @@ from litmus.experiments.plan import Choices, Plan
 from litmus.experiments.result_job import ResultJob
 from litmus.experiments.results_file import add_result
 from litmus.fields import Values
-from litmus.files import write_json
+from litmus.files import read_json, write_json
 from litmus.registry import import_named
 from litmus.reports.comparison_table import show_mean, write_markdown_table
 from litmus.reports.figures import Chart
@@ -78,7 +78,8 @@ class OfRun:
             for seed in choices.seeds or REPEATS
             for label, values in self.settings(name, choices, run).items()
         )
-        return Plan(name, self.title, jobs, partial(write_up, name, self.title, self.draw, jobs))
+        of_repeats = partial(write_up, name, self.title, self.draw, jobs)
+        return Plan(name, self.title, jobs, of_repeats, read_results=read_json)
 
 
 def write_up(

@@ -15,13 +15,13 @@ from litmus.analysis.statistics import Estimate, Floats, standard_deviation, sum
 from litmus.counts import say_count
 from litmus.experiments.image_results import summarize
 from litmus.experiments.offline import choose_records
-from litmus.files import write_bytes
-from litmus.reports.comparison import list_origins, to_text
+from litmus.files import to_text, write_bytes
 from litmus.reports.comparison_table import show_interval, show_mean, write_markdown_table
 from litmus.reports.figures import Chart, Panel, Series, View
 from litmus.reports.html import note, paragraph, show_number, table, tag
 from litmus.reports.page import Content, write_page
 from litmus.reports.plots import write_figures
+from litmus.reports.provenance import list_origins
 from litmus.reports.sections import Sections
 from litmus.reports.words import write_glossary
 

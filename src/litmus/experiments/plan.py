@@ -61,6 +61,8 @@ class Plan:
     """Memory that the largest job takes."""
     places: tuple[str, ...] = ()
     """Where sets of images lie or would come from, in words."""
+    read_results: Callable[[Path], object] | None = None
+    """BadInput for a file of results to which it could not add; None where it writes over it."""
 
 
 class Experiment(Protocol):

@@ -59,7 +59,7 @@ class RandomJob:
             known = read_own_json(folder / "returns.json")
         except BadInput:
             known = {}
-        if known.get("measured") != self._describe():
+        if known.get("measured") != self.describe():
             known = {}
         means = known.get("means", {})
         return {seed: means.get(str(seed)) for seed in self.seeds}
@@ -75,9 +75,10 @@ class RandomJob:
             }
         finally:
             task.close()
-        write_json(folder / "returns.json", {"measured": self._describe(), "means": means})
+        write_json(folder / "returns.json", {"measured": self.describe(), "means": means})
 
-    def _describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
+        """What all its seeds have in common."""
         return {
             "task": self.task,
             "episodes": self.episodes,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from litmus.errors import BadInput
-from litmus.files import read_json, write_bytes
+from litmus.files import read_json, to_text, write_bytes
 
 
 def add_result(path: Path, group: str, name: str, entry: Mapping[str, Any]) -> None:
@@ -18,9 +17,8 @@ def add_result(path: Path, group: str, name: str, entry: Mapping[str, Any]) -> N
     if not isinstance(of_group, dict):
         raise BadInput(f"{path} does not hold what litmus writes there")
     known[group] = {**of_group, name: dict(entry)}
-    text = json.dumps(known, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, text.encode())
+        write_bytes(path, to_text(known, indent=1).encode())
     except OSError as error:
         raise BadInput(f"cannot write {path}: {error.strerror}") from error

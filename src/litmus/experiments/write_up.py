@@ -2,49 +2,95 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from litmus.analysis.comparison import Cell, Comparison
+from litmus.analysis.comparison import Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord, read_record
 from litmus.errors import BadInput
+from litmus.experiments.fill_table import fill, make_untrained_cells
 from litmus.experiments.jobs import Job, TrainJob
-from litmus.experiments.random_policy import RANDOM, UNTRAINED, RandomJob
+from litmus.experiments.random_policy import RANDOM, RandomJob
 from litmus.experiments.sb3_ars import SB3_ARS, Sb3ArsJob
+from litmus.experiments.seed_results import (
+    CellResults,
+    SeedResult,
+    read_cell,
+    select_options,
+    sort_seeds,
+)
+from litmus.experiments.table_file import read_table, write_table
 from litmus.reports.comparison import ComparisonReport
+from litmus.reports.comparison_markdown import Summary, write_markdown
 from litmus.reports.comparison_table import Figures
 from litmus.reports.progress import ReportProgress
 from litmus.runs.directory import METRICS
-from litmus.runs.final import compute_last_return, find_handed_over
+
+logger = logging.getLogger("litmus")
 
 Entitle: TypeAlias = Callable[[Sequence[str], Sequence[str]], str]
 """The title of what is there: of these tasks and algorithms."""
 
 
+@dataclass(frozen=True)
+class Subject:
+    """What an experiment is about, whatever of it was chosen."""
+
+    entitle: Entitle
+    paper: Figures = field(default_factory=Figures)
+    tasks: Sequence[str] = ()
+    algorithms: Sequence[str] = ()
+    """Its own, in its own order."""
+
+
 def write_up_grid(
-    entitle: Entitle,
-    paper: Figures,
+    subject: Subject,
     jobs: Sequence[Job],
     folder: Path,
     results: Path | None,
     progress: ReportProgress,
 ) -> list[Path]:
     """Write everything; BadInput where no run is finished yet."""
-    report = read_grid(entitle, paper, jobs, folder, progress)
+    report, cells = read_grid(subject, jobs, folder, progress)
     progress.tell("drawing", len(jobs), len(jobs))
     written = report.write(folder)
     if results is not None:
-        report.write_results(results)
+        fill_results(results, subject, report, cells)
         written.append(results)
     return written
 
 
+def fill_results(
+    path: Path, subject: Subject, report: ComparisonReport, cells: Sequence[CellResults]
+) -> None:
+    """Put the folder's seeds into the file, and write the Markdown beside it anew."""
+    known = read_table(path) if path.exists() else []
+    filled = fill(known, cells, subject.tasks, subject.algorithms)
+    comparison = filled.comparison
+    summary = Summary(
+        subject.entitle(comparison.tasks, comparison.algorithms),
+        comparison,
+        filled.paper,
+        filled.algorithms,
+        filled.reaching,
+        filled.select_missing(report.missing),
+        [*report.remarks, *report.images.problems],
+        filled.origins,
+        filled.left_out,
+    )
+    write_table(path, filled.cells, write_markdown(summary))
+    for line in filled.left_out:
+        logger.warning("left out of %s: %s", path, line)
+
+
 def read_grid(
-    entitle: Entitle, paper: Figures, jobs: Sequence[Job], folder: Path, progress: ReportProgress
-) -> ComparisonReport:
+    subject: Subject, jobs: Sequence[Job], folder: Path, progress: ReportProgress
+) -> tuple[ComparisonReport, list[CellResults]]:
+    """What is finished, as a report and seed by seed."""
     trained = [job for job in jobs if isinstance(job, TrainJob)]
     members: dict[tuple[str, str], list[RunRecord]] = {}
     missing: list[str] = []
@@ -63,18 +109,20 @@ def read_grid(
     ]
     if not groups:
         raise BadInput(f"no run in {folder} is finished yet")
-    cells = [_make_cell(group) for group in groups]
     beside = _read_sb3_ars(jobs, folder, missing)
-    cells += map(_make_cell, beside)
+    cells = [read_cell(group, subject.paper) for group in (*groups, *beside)]
     for one in jobs:
-        cells += _make_random_cell(one, folder / one.folder) if isinstance(one, RandomJob) else []
+        cells += _read_random(one, folder / one.folder) if isinstance(one, RandomJob) else []
     if len(cells) > len(groups):
-        cells += _make_untrained_cells(cells)
+        cells += make_untrained_cells(cells)
     order = list(dict.fromkeys(job.task for job in trained))
     cells.sort(key=lambda cell: order.index(cell.task))
-    comparison = Comparison(tuple(cells))
-    title = entitle(comparison.tasks, comparison.algorithms)
-    return ComparisonReport(title, comparison, groups, paper, missing, remarks, beside)
+    comparison = Comparison(tuple(one.cell for one in cells))
+    title = subject.entitle(comparison.tasks, comparison.algorithms)
+    return (
+        ComparisonReport(title, comparison, groups, subject.paper, missing, remarks, beside),
+        cells,
+    )
 
 
 def _read_sb3_ars(jobs: Sequence[Job], folder: Path, missing: list[str]) -> list[Group]:
@@ -105,32 +153,8 @@ def _read_finished(job: TrainJob, folder: Path) -> tuple[RunRecord | None, str]:
     return replace(record.without_rounds(), name=job.name), "; ".join(record.problems)
 
 
-def _make_cell(group: Group) -> Cell:
-    untrained = [record.untrained_return for record in group.records]
-    known = [value for value in untrained if value is not None]
-    hands_over = any(find_handed_over(record.events) for record in group.records)
-    last = [compute_last_return(record.events) for record in group.records if hands_over]
-    return Cell(
-        group.task,
-        group.label,
-        min(record.steps for record in group.records),
-        tuple(int(record.seed or 0) for record in group.records),
-        tuple(group.finals),
-        tuple(known) if len(known) == len(untrained) else (),
-        tuple(value for value in last if value is not None),
-    )
-
-
-def _make_random_cell(job: RandomJob, folder: Path) -> list[Cell]:
+def _read_random(job: RandomJob, folder: Path) -> list[CellResults]:
     found = job.read_returns(folder)
-    known = {seed: mean for seed, mean in found.items() if mean is not None}
-    return [Cell(job.task, RANDOM, 0, tuple(known), tuple(known.values()))] if known else []
-
-
-def _make_untrained_cells(cells: Sequence[Cell]) -> list[Cell]:
-    """What the policies of each task's first algorithm earned before training."""
-    first: dict[str, Cell] = {}
-    for cell in cells:
-        if cell.untrained:
-            first.setdefault(cell.task, cell)
-    return [Cell(task, UNTRAINED, 0, c.seeds, c.untrained) for task, c in first.items()]
+    known = [SeedResult(seed, mean, 0) for seed, mean in found.items() if mean is not None]
+    cell = CellResults(job.task, RANDOM, sort_seeds(known), select_options(job.describe()))
+    return [cell] if known else []

@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from litmus.analysis.comparison import OVERALL, TEST, Comparison
+from litmus.analysis.comparison import OVERALL, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord
-from litmus.analysis.statistics import FEWEST_FOR_INTERVAL, standard_deviation
 from litmus.counts import say_count
 from litmus.errors import BadInput
-from litmus.files import write_bytes
+from litmus.files import to_text, write_bytes
 from litmus.reports.comparison_figures import MOST_CURVES, draw_curves, draw_profiles
-from litmus.reports.comparison_table import HEAD as TABLE_HEAD
-from litmus.reports.comparison_table import (
-    WIDEST,
-    Figures,
-    shorten_task,
-    show_mean,
-    write_html,
-    write_markdown_table,
-    write_rows,
-    write_wide,
+from litmus.reports.comparison_markdown import Summary, write_markdown
+from litmus.reports.comparison_table import Figures, write_html
+from litmus.reports.comparison_words import (
+    WORDS,
+    say_all_gains,
+    say_beside_paper,
+    say_intervals,
+    say_last,
 )
 from litmus.reports.headline import write_tiles
-from litmus.reports.html import note, paragraph, show_number, table, tag
+from litmus.reports.html import note, paragraph, table, tag
 from litmus.reports.image_runs import INTRODUCTION, ImageRuns
 from litmus.reports.overall import describe_overall, say_scores, write_overall
 from litmus.reports.page import Content, write_page
 from litmus.reports.plots import write_figures
 from litmus.reports.provenance import write_configuration, write_run_table
-from litmus.reports.reaching import REACHING, describe_reaching, write_reaching
+from litmus.reports.reaching import REACHING, list_reaching, write_reaching
 from litmus.reports.sections import Sections
 from litmus.reports.words import write_glossary
 from litmus.runs.final import DEFINITION
 
-UNTRAINED = "untrained"
 MOST_CONFIGURATIONS = 24
 """That are written out whole on the page."""
 
@@ -98,78 +90,34 @@ class ComparisonReport:
             cells[group.task][group.label] |= self.images.describe(group)
         return {**cells, **({OVERALL: overall} if overall else {})}
 
-    def write_results(self, path: Path) -> None:
-        """The table with every seed's curve as one JSON file, and the Markdown beside it."""
-        results = self.to_json()
-        for cell in self.comparison.cells:
-            if (figure := self.paper.find(cell)) is not None:
-                results[cell.task][cell.algorithm]["paper"] = list(figure)
-        for group in (*self.groups, *self.beside):
-            found = results.get(group.task, {}).get(group.label)
-            if found is not None:
-                curves = {str(record.seed): _read_curve(record) for record in group.records}
-                found |= {"curves": curves, **describe_reaching(group, self.paper)}
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(path, to_text(results, indent=None).encode())
-            write_bytes(path.with_suffix(".md"), self.to_markdown().encode())
-        except OSError as error:
-            raise BadInput(f"cannot write {path}: {error.strerror}") from error
-
     def to_markdown(self) -> str:
-        parts = [f"# {self.title}"]
-        if len(self.comparison.algorithms) <= WIDEST:
-            parts.append("Final return, mean ± standard deviation over seeds:")
-            parts.append(write_markdown_table(*write_wide(self.comparison, self.paper)))
-        parts.append(write_markdown_table(TABLE_HEAD, write_rows(self.comparison, self.paper)))
-        parts.append(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}")
-        parts += [said] if (said := say_last(self.comparison)) else []
-        parts.append("Every seed:\n\n" + self._list_seeds())
-        parts += self._say_all_gains()
-        if reached := write_reaching(self.groups, self.paper):
-            parts.append(REACHING)
-            parts.append(write_markdown_table(*reached))
-        if overall := write_overall(self.comparison):
-            parts.append("Over all tasks. " + say_scores(self.comparison))
-            parts += [write_markdown_table(head, rows) for _, head, rows in overall]
-        if self.missing:
-            parts.append("Not in these figures:\n\n" + _list(self.missing))
-        if remarks := [*self.remarks, *self.images.problems]:
-            parts.append("What could not be read:\n\n" + _list(remarks))
-        parts.append(self._write_provenance())
-        return "\n\n".join(parts) + "\n"
-
-    def _say_all_gains(self) -> list[str]:
-        """A sentence for each algorithm of litmus; of many, one for each task."""
-        names = list(dict.fromkeys(group.label for group in self.groups))
-        if len(names) > WIDEST:
-            return [say_best(self.comparison, task) for task in self.comparison.tasks]
-        said = [say_gains(self.comparison, name) for name in names]
-        return [sentence for sentence in said if sentence]
-
-    def _list_seeds(self) -> str:
-        lines = [
-            f"- {shorten_task(cell.task)}, {cell.algorithm}: "
-            + " ".join(
-                f"{show_number(r)} ({s})" for s, r in zip(cell.seeds, cell.returns, strict=True)
-            )
-            for cell in self.comparison.cells
-        ]
-        return "\n".join([*lines, "\nThe seed stands in brackets."])
-
-    def _write_provenance(self) -> str:
-        """What the runs themselves say of where they come from."""
+        """What the runs themselves say of where they come from stands at its end."""
         beside = [record for group in self.beside for record in group.records]
-        origins = [record.provenance for record in (*self.records, *beside)]
-        return "Made by:\n\n" + "\n".join(list_origins(origins))
+        return write_markdown(
+            Summary(
+                self.title,
+                self.comparison,
+                self.paper,
+                self.algorithms,
+                list_reaching(self.groups, self.paper),
+                self.missing,
+                [*self.remarks, *self.images.problems],
+                [record.provenance for record in (*self.records, *beside)],
+            )
+        )
+
+    @property
+    def algorithms(self) -> list[str]:
+        """Those of litmus."""
+        return list(dict.fromkeys(group.label for group in self.groups))
 
     def _make_page(self, charts: Sequence[Any], profile: Any) -> Content:
         sections, records = Sections(), self.records
         body = write_html(self.comparison, self.paper)
         body += paragraph(f"Final return: {DEFINITION}. {say_intervals(self.comparison)}", "small")
         body += paragraph(said, "small") if (said := say_last(self.comparison)) else ""
-        body += "".join(map(paragraph, self._say_all_gains()))
-        if reached := write_reaching(self.groups, self.paper):
+        body += "".join(map(paragraph, say_all_gains(self.comparison, self.algorithms)))
+        if reached := write_reaching(list_reaching(self.groups, self.paper)):
             head, rows = reached
             cells = [[escape(text) for text in row] for row in rows]
             body += table(head, cells, "Steps to the paper's mean", numbers=range(2, len(head)))
@@ -225,137 +173,3 @@ class ComparisonReport:
         if self.missing:
             lines.append(f"{say_count(len(self.missing), 'run')} not finished.")
         return "".join(tag("p", escape(line), class_="lead") for line in lines if line)
-
-
-WORDS = (
-    (
-        "Return",
-        "The sum of all rewards of one episode. An evaluation is the mean return of the policy "
-        "without noise, over some episodes.",
-    ),
-    ("Final return", f"It is {DEFINITION}."),
-    (
-        "Interval, range",
-        "A 95% interval of the mean says where the mean of other runs like these may lie; it is "
-        f"bootstrapped over seeds. Fewer than {FEWEST_FOR_INTERVAL} seeds are too few for one: "
-        "then it is the lowest and the highest seed.",
-    ),
-    (
-        "Above untrained",
-        "Whether the policies of all seeds together earn more than before their training, by more "
-        f"than luck: {TEST}.",
-    ),
-    (
-        "Interquartile mean",
-        "The mean of the middle half of the values: one run that went wrong does not move it much.",
-    ),
-    (
-        "Score",
-        "A return on a scale on which tasks can be averaged: 0 is what the untrained policies earn "
-        "in the task, 1 the mean of the algorithm that is best there.",
-    ),
-    (
-        "Probability that a run ends above another",
-        "For two runs by chance of the two algorithms, in the same task; every task counts alike.",
-    ),
-)
-
-
-def say_intervals(comparison: Comparison) -> str:
-    few = any(cell.mean.is_range for cell in comparison.cells)
-    words = "Intervals are bootstrapped over seeds."
-    if few:
-        words += f" With fewer than {FEWEST_FOR_INTERVAL} seeds the range is shown instead."
-    return words
-
-
-def say_gains(comparison: Comparison, name: str) -> str:
-    """In how many tasks an algorithm is better than before training, and than each other one."""
-    cells = [cell for cell in comparison.cells if cell.algorithm == name]
-    tested = [cell for cell in cells if cell.p_untrained is not None]
-    parts = []
-    if tested:
-        better = [cell for cell in tested if cell.is_above_untrained]
-        parts.append(
-            f"significantly better than the untrained policy on {len(better)} of "
-            f"{say_count(len(tested), 'task')} ({TEST})"
-        )
-    for other in comparison.algorithms:
-        pairs = [(cell, comparison.find(cell.task, other)) for cell in cells if other != name]
-        known = [(ours, theirs) for ours, theirs in pairs if theirs is not None]
-        if known and other != UNTRAINED:
-            above = sum(ours.mean.value >= theirs.mean.value for ours, theirs in known)
-            parts.append(f"a mean at or above that of {other} on {above} of {len(known)}")
-    return f"{name}: {'; '.join(parts)}." if parts else ""
-
-
-def say_last(comparison: Comparison) -> str:
-    """What algorithms that hand over their best policy have beside others that hand over their
-    last: nothing where there are none."""
-    last = [
-        f"{shorten_task(cell.task)}, {cell.algorithm} "
-        + show_mean(float(np.mean(cell.last)), standard_deviation(cell.last))
-        for cell in comparison.cells
-        if cell.last
-    ]
-    told = "The mean over the last evaluations, of runs that hand over another policy than the last"
-    return f"{told}: {'; '.join(last)}." if last else ""
-
-
-def say_best(comparison: Comparison, task: str) -> str:
-    """Which algorithm has the best mean in a task, and which comes next."""
-    cells = [cell for cell in comparison.cells if cell.task == task and cell.is_trained]
-    cells.sort(key=lambda cell: cell.mean.value, reverse=True)
-    named = [f"{cell.algorithm} ({show_mean(cell.mean.value, cell.std)})" for cell in cells[:2]]
-    return (
-        f"{shorten_task(task)}: the best mean of {len(cells)} is that of {', then '.join(named)}."
-    )
-
-
-def say_beside_paper(comparison: Comparison, paper: Figures, algorithm: str) -> str:
-    """Where an algorithm's mean is below what the paper reports, less its standard deviation."""
-    cells = [cell for cell in comparison.cells if cell.algorithm == algorithm]
-    known = [(cell, found) for cell in cells if (found := paper.find(cell)) is not None]
-    if not known:
-        return ""
-    below = [c for c, (mean, std) in known if c.mean.value < mean - (std or 0.0)]
-    words = f"{algorithm}: within or above the paper's mean ± standard deviation on "
-    words += f"{len(known) - len(below)} of {say_count(len(known), 'task')}"
-    names = ", ".join(shorten_task(cell.task) for cell in below)
-    return f"{words}; below it on {names}." if below else f"{words}."
-
-
-def list_origins(origins: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What code, with what, on what machines, from what provenance tells; each said once."""
-    commands = _unique(shlex.join(map(str, one.get("command", []))) for one in origins)
-    commits = _unique(str(one.get("commit")) for one in origins)
-    versions = _unique(_join(one.get("versions")) for one in origins)
-    hardware = _unique(_join(one.get("hardware")) for one in origins)
-    lines = [f"- command: `{one}`" for one in commands[:4] if one]
-    lines += [f"- commit: {', '.join(commits)}"]
-    lines += [f"- versions: {one}" for one in versions]
-    lines += [f"- hardware: {one}" for one in hardware]
-    return lines
-
-
-def to_text(data: Any, indent: int | None = 2) -> str:
-    return json.dumps(data, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _read_curve(record: RunRecord) -> dict[str, list[float]]:
-    curve = record.evaluation_curve("steps")
-    return {"steps": [int(x) for x in curve.x], "returns": curve.y.tolist()}
-
-
-def _list(lines: Sequence[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _unique(texts: Any) -> list[str]:
-    return list(dict.fromkeys(texts))
-
-
-def _join(values: object) -> str:
-    if not isinstance(values, dict):
-        return "unknown"
-    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)

@@ -26,12 +26,14 @@ PaperFigure: TypeAlias = tuple[float, float | None]
 
 @dataclass(frozen=True)
 class Figures:
-    """What a paper reports: by task without its version, then by algorithm."""
+    """What a paper reports: by task, perhaps without its version, then by algorithm."""
 
     reported: Mapping[str, Mapping[str, PaperFigure]] = field(default_factory=dict)
 
     def find(self, cell: Cell) -> PaperFigure | None:
-        return self.reported.get(base_name(cell.task), {}).get(cell.algorithm)
+        names = (cell.task, base_name(cell.task))
+        row = next((self.reported[name] for name in names if name in self.reported), {})
+        return row.get(cell.algorithm)
 
 
 def write_rows(comparison: Comparison, paper: Figures) -> list[list[str]]:

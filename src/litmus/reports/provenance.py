@@ -1,10 +1,11 @@
-"""Tables of runs: how each went, and what it was made with."""
+"""Tables of runs: how each went, and what it was made with; and what made several, in lines."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from litmus.analysis.groups import Group, find_differences, show_value
 from litmus.analysis.records import RunRecord
@@ -80,6 +81,19 @@ def write_configuration(records: Sequence[RunRecord], groups: Sequence[Group]) -
     return body
 
 
+def list_origins(origins: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What code, with what, on what machines, from what provenance tells; each said once."""
+    commands = _unique(shlex.join(map(str, one.get("command", []))) for one in origins)
+    commits = _unique(str(one.get("commit")) for one in origins)
+    versions = _unique(_join(one.get("versions")) for one in origins)
+    hardware = _unique(_join(one.get("hardware")) for one in origins)
+    lines = [f"- command: `{one}`" for one in commands[:4] if one]
+    lines += [f"- commit: {', '.join(commits)}"]
+    lines += [f"- versions: {one}" for one in versions]
+    lines += [f"- hardware: {one}" for one in hardware]
+    return lines
+
+
 def _write_record(record: RunRecord, number: int) -> str:
     origin = record.provenance
     command = origin.get("command")
@@ -108,3 +122,13 @@ def _write_record(record: RunRecord, number: int) -> str:
 
 def _flatten(values: object) -> dict[str, object]:
     return dict(values) if isinstance(values, dict) else {}
+
+
+def _unique(texts: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(texts))
+
+
+def _join(values: object) -> str:
+    if not isinstance(values, dict):
+        return "unknown"
+    return ", ".join(f"{name} {value}" for name, value in values.items() if value is not None)

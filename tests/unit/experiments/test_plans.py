@@ -202,7 +202,7 @@ def test_the_paper_stands_beside_runs_that_are_as_long_as_its_own() -> None:
     paper = {"ToyWalk": {"pssvf": (1.0, None)}}
     for steps, is_shown in ((None, True), (40, True), (39, False)):
         plan = make_grid(paper=paper).plan("test", Choices(steps=steps))
-        figures = plan.write_up.args[1]  # type: ignore[attr-defined]
+        figures = plan.write_up.args[0].paper  # type: ignore[attr-defined]
         assert bool(figures.reported) == is_shown
 
 

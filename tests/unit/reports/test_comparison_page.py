@@ -13,18 +13,13 @@ from harness import train_tiny
 from litmus.analysis.comparison import Cell, Comparison
 from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord, read_record
-from litmus.reports.comparison import (
-    ComparisonReport,
-    say_beside_paper,
-    say_best,
-    say_gains,
-    say_last,
-)
+from litmus.reports.comparison import ComparisonReport
 from litmus.reports.comparison_figures import draw_profiles
 from litmus.reports.comparison_table import Figures, say_above_untrained, write_rows, write_wide
+from litmus.reports.comparison_words import say_beside_paper, say_best, say_gains, say_last
 from litmus.reports.html import show_number
 from litmus.reports.overall import describe_overall, write_overall
-from litmus.reports.reaching import describe_reaching, write_reaching
+from litmus.reports.reaching import list_reaching, write_reaching
 
 PAPER = Figures({"Hopper": {"ours": (2969.0, 165.0), "theirs": (2340.0, None)}})
 
@@ -146,12 +141,13 @@ def make_group(*curves: list[float]) -> Group:
 
 def test_the_steps_to_the_papers_mean_are_those_of_the_first_evaluation_there() -> None:
     group = make_group([0, 3000, 10], [0, 0, 2969], [0, 0, 2968])
-    found = write_reaching([group], PAPER)
+    (reaching,) = list_reaching([group], PAPER)
+    assert reaching.steps == [100, 200, None]
+    found = write_reaching([reaching])
     assert found is not None
     assert found[1] == [["Hopper-v5", "ours", "2,969", "200", "2 of 3"]]
-    assert describe_reaching(group, PAPER) == {"steps_to_paper": {"0": 100, "1": 200, "2": None}}
-    assert write_reaching([group], Figures()) is None
-    never = write_reaching([make_group([0, 3000], [0, 0], [0, 0])], PAPER)
+    assert write_reaching(list_reaching([group], Figures())) is None
+    never = write_reaching(list_reaching([make_group([0, 3000], [0, 0], [0, 0])], PAPER))
     assert never is not None
     assert never[1][0][3] == "never"
 
