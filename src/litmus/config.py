@@ -166,6 +166,9 @@ class PssvfConfig(TrainConfig):
     noise: float = above(0, 0.05, 1e6)
     """Standard deviation σ of the noise that is added to the policy's parameters in each training
     episode."""
+    noise_decay: float = between(0, 1e12, 0.0)
+    """Rounds N after which the noise has fallen: it is divided by √(1 + round / N). 0: it does not
+    fall."""
     evaluator: str = "fingerprint"
     """What judges policies: a name from `litmus list evaluators`, or package:Class."""
     evaluator_options: Values = options_of("evaluator")  # noqa: RUF009

@@ -230,11 +230,17 @@ class Pssvf(SavesAttributes):
             number,
             _to_numpy(self.theta),
             self.normalizer,
-            self.config.noise,
+            self._find_noise(number),
             first_episode,
             size,
             shared_start=self.config.shared_start,
         )
+
+    def _find_noise(self, round_number: int) -> float:
+        """The standard deviation of a round's noise."""
+        decay = self.config.noise_decay
+        age = round_number - self.begun_in
+        return self.config.noise / math.sqrt(1 + age / decay) if decay else self.config.noise
 
     def _choose_size(self, episode_steps: float) -> int:
         """How many episodes the next round has, from how long those of the last one were."""
@@ -297,7 +303,7 @@ class Pssvf(SavesAttributes):
     def _set_policy_lr(self, round_number: int, turns: int) -> None:
         """Adam moves each of P parameters by about the learning rate, in every update."""
         config, decay = self.config, self.config.policy_step_decay
-        length = self.step_factor * config.policy_step * config.noise
+        length = self.step_factor * config.policy_step * self._find_noise(round_number)
         if decay:
             length /= math.sqrt(1 + (round_number - self.begun_in) / decay)
         updates = turns * config.policy_updates
@@ -325,9 +331,9 @@ class Pssvf(SavesAttributes):
 
     def begin_anew(self, number: int) -> None:
         """With another θ. V, what it learns from and the normaliser stay."""
+        self.begun_in, self.step_factor = self.plan.number, 1.0
         with drawing_networks(self.config.seed, number):
             self._move_to(flatten(self.architecture.build()))
-        self.begun_in, self.step_factor = self.plan.number, 1.0
 
     def _move_to(self, theta: Tensor) -> None:
         """A round under way stays as it is."""

@@ -52,6 +52,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     overlap: bool
     shared_start: bool
     noise: float
+    noise_decay: float
     evaluator: str
     evaluator_hidden: Sequence[int]
     evaluator_activation: Literal["tanh", "relu"]
