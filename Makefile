@@ -19,7 +19,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt $(wildcard src/litmus/native/
 
 demo: setup
 	rm -rf $(DEMO)
-	$(BIN)/litmus train pssvf --task Swimmer-v5 --steps 500000 --seed 3 \
+	$(BIN)/litmus train pssvf --task Swimmer-v5 --steps 500000 \
 	  --evaluate-every 25000 --evaluate-episodes 5 --out $(DEMO)/swimmer
 	$(BIN)/litmus evaluate $(DEMO)/swimmer --episodes 20
 	$(BIN)/litmus report $(DEMO)/swimmer --out $(DEMO)/report.html

@@ -148,7 +148,7 @@ class PssvfConfig(TrainConfig):
 
     beginnings: int = between(1, 100, 1)
     """Untrained policies to begin with, a round each; learning goes on with the one that is then
-    measured best. Several take a selection_share, and are no more than an eighth of the run has
+    measured best. Several take a selection_share, and are no more than a quarter of the run has
     steps for."""
     round_size: int = between(1, MOST_EPISODES, 16)
     """Episodes per round, each with its own perturbation of one θ; updates follow after a round.

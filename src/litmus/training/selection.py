@@ -33,7 +33,7 @@ FINALISTS, MOST_TIMES, FINAL_SHARE = 3, 8, 0.02
 are cheap, and no more of the run's steps than this where they are not, but for one measurement."""
 MOST_SHARE = 1 / 3
 """Of the run's steps that the first measurement and the end may take: else nothing is measured."""
-BEGINNINGS_SHARE = 1 / 8
+BEGINNINGS_SHARE = 1 / 4
 """Of the run's steps that its beginnings may take, if there are several."""
 FINAL_INDEX = 2**40
 """Where the episodes of the end begin: a run that goes on later does not notice that they were."""
