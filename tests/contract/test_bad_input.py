@@ -121,7 +121,7 @@ def test_mistakes_of_resume_leave_the_run_alone(
         ("policy.json", lambda data: data.replace(b'"format": 2', b'"format": 7'), "format 7"),
         ("policy.json", lambda data: data.replace(b"mlp", b"xyz"), "checksum"),
         ("policy.json", lambda data: data.replace(b"hidden", b"hodden"), "checksum"),
-        ("config.json", lambda data: data.replace(b"0.05", b"0.07"), "litmus resume"),
+        ("config.json", lambda data: data.replace(b'"noise": ', b'"noise": 1'), "litmus resume"),
         ("config.json", lambda data: data.replace(b"pssvf", b"psvf"), "checksum"),
         ("config.json", lambda data: b"[]", "does not hold a JSON object"),
     ],
