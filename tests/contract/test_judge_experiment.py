@@ -39,8 +39,8 @@ def test_the_plain_command_is_what_the_results_say() -> None:
     plan = experiment.JUDGE.plan("judge", Choices())
     steps = {(job.task, job.label): job.steps for job in plan.jobs}
     assert len(plan.jobs) == 3 * 3 * 8
-    assert steps["Swimmer-v5", "pssvf"] == 400_000
-    assert steps["CartPole-v1", "ars-linear"] == 60_000
+    assert steps["Swimmer-v5", "pssvf"] == 1_000_000
+    assert steps["CartPole-v1", "ars-linear"] == 200_000
 
 
 def test_agents_of_other_people_are_judged_at_each_stage(

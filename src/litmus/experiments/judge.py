@@ -154,10 +154,10 @@ JUDGE = JudgeGrid(
     tasks=TASKS,
     variants=(
         Variant("pssvf", "pssvf"),
-        Variant("ars", "ars"),
+        Variant("ars", "ars", options={"hidden": (64, 64)}),
         Variant("ars-linear", "ars", options={"hidden": ()}),
     ),
     seeds=SEEDS,
-    steps=lambda task: 60_000 if task.startswith("CartPole") else 400_000,
+    steps=lambda task: 200_000 if task.startswith("CartPole") else 1_000_000,
     options={"evaluate_every": 50_000, "evaluate_episodes": 5},
 )

@@ -222,14 +222,16 @@ class Selection:
 
 
 def has_lost(theta: Candidate, state: SelectionState) -> bool:
-    """Whether θ is clearly worse than the best and has less than half of what that one gained; it
-    loses nothing where nothing was clearly gained."""
-    best, untrained = compute_mean(state.best.returns), compute_mean(state.untrained.returns)
-    return (
-        is_clearly_less(theta.returns, state.best.returns)
-        and is_clearly_less(state.untrained.returns, state.best.returns)
-        and compute_mean(theta.returns) < untrained + (best - untrained) / 2
-    )
+    """Whether θ, clearly worse than the best, has less than half of what that one clearly gained, or
+    is clearly worse than the untrained policy, which was not the best. While nothing better was
+    found, the way may lead downhill."""
+    best, untrained = state.best, state.untrained
+    if not is_clearly_less(theta.returns, best.returns):
+        return False
+    if is_clearly_less(untrained.returns, best.returns):
+        halfway = (compute_mean(untrained.returns) + compute_mean(best.returns)) / 2
+        return compute_mean(theta.returns) < halfway
+    return best.steps > untrained.steps and is_clearly_less(theta.returns, untrained.returns)
 
 
 def compute_mean(returns: NDArray[np.float64]) -> float:
