@@ -238,9 +238,11 @@ class Pssvf(SavesAttributes):
 
     def _find_noise(self, round_number: int) -> float:
         """The standard deviation of a round's noise."""
-        decay = self.config.noise_decay
-        age = round_number - self.begun_in
-        return self.config.noise / math.sqrt(1 + age / decay) if decay else self.config.noise
+        return self.config.noise / self._find_fall(self.config.noise_decay, round_number)
+
+    def _find_fall(self, decay: float, round_number: int) -> float:
+        """What is divided by, where something falls over so many rounds; 0: it does not fall."""
+        return math.sqrt(1 + (round_number - self.begun_in) / decay) if decay else 1.0
 
     def _choose_size(self, episode_steps: float) -> int:
         """How many episodes the next round has, from how long those of the last one were."""
@@ -284,8 +286,8 @@ class Pssvf(SavesAttributes):
             self._set_policy_lr(round_number, turns)
         if config.evaluator_lr_decay:
             groups = _group(self.evaluator, config)
-            falling = math.sqrt(1 + round_number / config.evaluator_lr_decay)
-            _set_lr(self.evaluator_optimizer, [group.lr / falling for group in groups])
+            fall = self._find_fall(config.evaluator_lr_decay, round_number)
+            _set_lr(self.evaluator_optimizer, [group.lr / fall for group in groups])
         self.updates.begin_round(steps)
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(turns, config.evaluator_updates, config.batch_size)
@@ -302,10 +304,9 @@ class Pssvf(SavesAttributes):
 
     def _set_policy_lr(self, round_number: int, turns: int) -> None:
         """Adam moves each of P parameters by about the learning rate, in every update."""
-        config, decay = self.config, self.config.policy_step_decay
+        config = self.config
         length = self.step_factor * config.policy_step * self._find_noise(round_number)
-        if decay:
-            length /= math.sqrt(1 + (round_number - self.begun_in) / decay)
+        length /= self._find_fall(config.policy_step_decay, round_number)
         updates = turns * config.policy_updates
         lr = length / (ADAM_SHARE * updates * math.sqrt(self.architecture.num_params))
         _set_lr(self.theta_optimizer, [lr])

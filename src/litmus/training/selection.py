@@ -222,8 +222,8 @@ class Selection:
 
 
 def has_lost(theta: Candidate, state: SelectionState) -> bool:
-    """Whether θ, clearly worse than the best, has less than half of what that one clearly gained, or
-    is clearly worse than the untrained policy, which was not the best. While nothing better was
+    """Whether θ, clearly worse than the best, has less than half of what that one clearly gained,
+    or is clearly worse than the untrained policy, which was not the best. While nothing better was
     found, the way may lead downhill."""
     best, untrained = state.best, state.untrained
     if not is_clearly_less(theta.returns, best.returns):

@@ -167,7 +167,7 @@ def test_learning_goes_back_when_it_lost_most_of_its_gain_several_times() -> Non
     assert algorithm.level == 20.0
 
 
-def test_learning_goes_back_from_below_the_untrained_policy_even_to_a_gain_that_may_be_luck() -> None:
+def test_learning_goes_back_from_below_the_untrained_policy_to_a_gain_that_may_be_luck() -> None:
     selection, algorithm, _ = make()
     visit(selection, algorithm, [0.5, *[-20.0] * FALLS])
     assert algorithm.backs == [0.5]
