@@ -65,17 +65,21 @@ def train_agents(task: str, folder: Path) -> Iterator[tuple[str, Path]]:
     import torch
     from stable_baselines3.common.logger import Logger
 
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)  # layers this small only wait for each other
-    for algorithm, stages in STAGES[task].items():
-        agent: Any = None
-        done = 0
-        paths = [folder / f"{algorithm}-{steps}.zip" for steps in stages]
-        for steps, path in zip(stages, paths, strict=True):
-            if not all(one.exists() for one in paths):
-                kind = getattr(stable_baselines3, algorithm)
-                agent = agent or kind("MlpPolicy", task, seed=0, device="cpu")
-                agent.set_logger(Logger(None, []))  # its own leaves a folder of temporary files
-                agent.learn(steps - done, reset_num_timesteps=agent.num_timesteps == 0)
-                agent.save(path)
-                done = steps
-            yield f"{algorithm} after {steps:,} steps", path
+    try:
+        for algorithm, stages in STAGES[task].items():
+            agent: Any = None
+            done = 0
+            paths = [folder / f"{algorithm}-{steps}.zip" for steps in stages]
+            for steps, path in zip(stages, paths, strict=True):
+                if not all(one.exists() for one in paths):
+                    kind = getattr(stable_baselines3, algorithm)
+                    agent = agent or kind("MlpPolicy", task, seed=0, device="cpu")
+                    agent.set_logger(Logger(None, []))  # its own leaves a folder of temporary files
+                    agent.learn(steps - done, reset_num_timesteps=agent.num_timesteps == 0)
+                    agent.save(path)
+                    done = steps
+                yield f"{algorithm} after {steps:,} steps", path
+    finally:
+        torch.set_num_threads(threads)
