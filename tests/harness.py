@@ -35,7 +35,12 @@ TINY: dict[str, Any] = {
 
 
 OWN: dict[str, dict[str, Any]] = {
-    "pssvf": {"evaluator_hidden": (8,), "round_size": 2, "probing_states": 3},
+    "pssvf": {
+        "evaluator": "fingerprint",
+        "evaluator_hidden": (8,),
+        "round_size": 2,
+        "probing_states": 3,
+    },
     "vanilla-pssvf": {"evaluator_hidden": (8,), "round_size": 2},
     "ars": {"directions": 2, "top_directions": 1},
     "ddpg": {
@@ -50,6 +55,9 @@ OWN: dict[str, dict[str, Any]] = {
 }
 """What algorithms have of their own."""
 
+PROCESS: dict[str, Any] = {"evaluator": "gaussian-process", "remembered_policies": 6}
+"""Beside them, for an evaluator that is solved for: fewer policies than a run measures."""
+
 GONE: Any = object()
 """As the value of an option: leave it out of a tiny run."""
 
@@ -57,6 +65,9 @@ GONE: Any = object()
 def tiny(algorithm: str, **options: Any) -> dict[str, Any]:
     """The options of a tiny run."""
     merged = {**TINY, **OWN.get(algorithm, {}), **options}
+    if merged.get("evaluator") == PROCESS["evaluator"]:
+        merged.setdefault("policy_step", 1.0)
+        merged["evaluator_hidden"] = GONE
     return {name: value for name, value in merged.items() if value is not GONE}
 
 

@@ -45,6 +45,7 @@ OPTIONS = {
     "batch_size": 4,
     "buffer_size": 16,
     "probing_states": 2,
+    "evaluator": "fingerprint",
     "evaluator_hidden": (4,),
     "evaluate_every": 8,
     "evaluate_episodes": 2,

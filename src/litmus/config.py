@@ -8,7 +8,7 @@ This module does not import torch.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
@@ -101,6 +101,9 @@ class TrainConfig:
     def check_task(self, task: object, distribution: str) -> None:
         """BadInput where the algorithm cannot learn in this task, or this kind of policy."""
 
+    def check_given(self, given: Collection[str]) -> None:
+        """BadInput where options that the user gives would change nothing."""
+
     def to_dict(self) -> Values:
         """Flat, in plain values."""
         values: Values = {}
@@ -141,6 +144,15 @@ class TrainConfig:
         return cls(**built)
 
 
+SOLVED_FOR = "gaussian-process"
+"""The evaluator that is solved for after each round."""
+OF_STEPS = (
+    *("policy_lr", "evaluator_lr", "evaluator_lr_decay", "evaluator_updates", "round_turns"),
+    *("batch_size", "batches", "buffer_size", "recency", "recency_unit", "standardize_returns"),
+)
+"""Options of an evaluator that learns in steps."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PssvfConfig(TrainConfig):
     """Algorithm 1: policies are perturbed and measured, an evaluator learns from that, the policy
@@ -176,7 +188,9 @@ class PssvfConfig(TrainConfig):
     """Adam's learning rate for the policy; whoever gives it goes without a preset's policy_step."""
     policy_step: float = between(0, 1e6, 0.0)
     """How far θ moves in a round along a steady direction, in standard deviations of the noise;
-    the learning rate follows from it. 0: policy_lr is the learning rate."""
+    the learning rate follows from it. 0: policy_lr is the learning rate. With an evaluator that is
+    solved for: how much θ may change what it does in the probing states, 1 being as much as the
+    noise changes."""
     policy_step_decay: float = between(0, 1e12, 0.0)
     """Rounds N after which that step has fallen: it is divided by √(1 + round / N). 0: it does not
     fall."""
@@ -209,6 +223,26 @@ class PssvfConfig(TrainConfig):
     standardize_returns: bool = False
     """Let the evaluator learn returns less their mean, over their standard deviation: then the
     unit of the reward does not matter. The learning rates must fit."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.is_solved_for and self.policy_updates and not self.policy_step:
+            raise BadInput(
+                f"{option('evaluator', SOLVED_FOR)} moves θ by {option('policy_step')}, which is 0"
+            )
+
+    @property
+    def is_solved_for(self) -> bool:
+        """Whether the evaluator is solved for, and not learned in steps."""
+        return self.evaluator == SOLVED_FOR
+
+    def check_given(self, given: Collection[str]) -> None:
+        useless = [name for name in OF_STEPS if name in given] if self.is_solved_for else []
+        if useless:
+            raise BadInput(
+                f"{option(useless[0])} changes nothing with {option('evaluator', SOLVED_FOR)}, "
+                f"which is solved for; {option('preset', 'network')} learns in steps"
+            )
 
     @property
     def episodes_at_once(self) -> int:

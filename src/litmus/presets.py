@@ -5,10 +5,11 @@ Precedence: a field's default < preset < configuration file < option on the comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from litmus.config import SOLVED_FOR
 from litmus.errors import BadInput, suggest
 from litmus.tasks.known_images import IMAGE_SETS
 from litmus.tasks.mujoco import Body
@@ -25,6 +26,8 @@ class Preset:
     summary: str
     values: Callable[[str, str], Values]
     """From (algorithm, task) to configuration values."""
+    without_process: str | None = None
+    """Which preset has the values for those who choose another evaluator than this one's."""
 
 
 def find_preset(name: str) -> Preset:
@@ -204,10 +207,33 @@ def _default(algorithm: str, task: str) -> Values:
         "hidden": (64, 64),
         "noise": 0.1,
         "beginnings": 4,
+        "round_size": 8,
+        "overlap": False,
+        # V is solved for: no learning rates, and it finds out itself how much is luck.
+        "evaluator": SOLVED_FOR,
+        "remembered_policies": 256,
+        # As normalised observations are: around 0, with a standard deviation of 1.
+        "probing_states": 200,
+        "probing_low": -1.7,
+        "probing_high": 1.7,
+        # As far as the noise, in what the policy does.
+        "policy_step": 1.0,
+        "policy_step_decay": 40.0,
+        "selection_share": 0.1,
+    }
+
+
+def _network(algorithm: str, task: str) -> Values:
+    """The default's rules for an evaluator that is a network and learns its probing states."""
+    values = _default(algorithm, task)
+    if task in IMAGE_SETS or algorithm != "pssvf":
+        return values
+    del values["remembered_policies"]
+    return values | {
+        "evaluator": "fingerprint",
         "round_size": 16,
         "evaluator_updates": 5,
         "policy_updates": 1,
-        "overlap": False,
         "buffer_size": 2000,
         # Returns and actions without their units, and steps that follow from the noise.
         "standardize_returns": True,
@@ -217,10 +243,6 @@ def _default(algorithm: str, task: str) -> Values:
         "evaluator_lr": 1e-3,
         "policy_step": 4.0,
         "policy_step_decay": 20.0,
-        # As normalised observations are: around 0, with a standard deviation of 1.
-        "probing_low": -1.7,
-        "probing_high": 1.7,
-        "selection_share": 0.1,
     }
 
 
@@ -248,18 +270,30 @@ def _small(algorithm: str, task: str) -> Values:
 
 
 PRESETS: dict[str, Preset] = {
-    "default": Preset("steps and returns without units: learns fast, on most tasks", _default),
+    "default": Preset(
+        "V solved for, the best measured policy: learns fast, on most tasks", _default, "network"
+    ),
+    "network": Preset(
+        "the default with a network for V, which learns its probing states", _network
+    ),
     "paper": Preset("the paper's schedule to the letter: one episode per round", _paper),
     "small": Preset("small networks and larger steps, for quick looks", _small),
-    "tuned": Preset("what works best on sets of images; another name of default", _default),
+    "tuned": Preset(
+        "what works best on sets of images; another name of default", _default, "network"
+    ),
     "quick": Preset("a few minutes on two cores, on sets of images; elsewhere as small", _small),
 }
 
 
-def preset_values(name: str, algorithm: str, task: str, given: Collection[str] = ()) -> Values:
+def preset_values(name: str, algorithm: str, task: str, given: Values | None = None) -> Values:
     """The preset's values for this algorithm and task; some belong to what it does not choose.
 
     `given`: options that the user gives.
     """
-    values = find_preset(name).values(algorithm, task)
+    given, preset = given or {}, find_preset(name)
+    values = preset.values(algorithm, task)
+    if given.get("evaluator", values.get("evaluator")) != values.get("evaluator"):
+        values = PRESETS[preset.without_process or name].values(algorithm, task)
+    if values.get("evaluator") == SOLVED_FOR:
+        return values
     return {one: value for one, value in values.items() if GIVES_WAY.get(one) not in given}

@@ -175,7 +175,7 @@ def test_cuda_without_a_gpu_is_told_before_a_directory_is_made(
         ({"task": "Swimmer-v5", "env_kwargs": 3}, "env_kwargs takes names with values"),
         ({"task": "Swimmer-v5", "probing_low": 2}, "probing_high must be at least probing_low, 2"),
         (
-            {"task": "Swimmer-v5", "probing_smoothing": 1},
+            {"task": "Swimmer-v5", "preset": "network", "probing_smoothing": 1},
             "probing_smoothing is for states that are images, and the task's states have shape [8]",
         ),
         (

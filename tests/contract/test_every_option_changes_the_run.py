@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import GONE, tiny, train_tiny, without_times
+from harness import GONE, PROCESS, tiny, train_tiny, without_times
 
 from litmus.algorithms import ALGORITHMS, find_options
-from litmus.config import TrainConfig
+from litmus.config import OF_STEPS, TrainConfig
+from litmus.errors import BadInput
 from litmus.rollouts.pool import PoolCollector
 from litmus.runs import checkpoint
 from litmus.runs.run import Run
@@ -109,6 +110,31 @@ def test_an_option_changes_what_is_learned_or_measured(
     changed = train_tiny(tmp_path / "run", algorithm, **options)
     assert changed.config.to_dict()[option] == (list(value) if isinstance(value, tuple) else value)
     assert describe(changed) != describe(base)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("remembered_policies", 4),
+        ("probing_states", 5),
+        ("probing_low", -1.0),
+        ("policy_step", 2.0),
+    ],
+)
+def test_an_option_of_an_evaluator_that_is_solved_for_changes_the_run(
+    name: str, value: float, tmp_path: Path
+) -> None:
+    base = train_tiny(tmp_path / "base", **PROCESS)
+    changed = train_tiny(tmp_path / "run", **{**PROCESS, name: value})
+    assert describe(changed) != describe(base)
+
+
+@pytest.mark.parametrize("name", OF_STEPS)
+def test_an_option_that_would_change_nothing_is_refused(name: str, tmp_path: Path) -> None:
+    value = find_options("pssvf", {})[name].default
+    with pytest.raises(BadInput, match=f"{name}.* changes nothing"):
+        train_tiny(tmp_path / "run", **PROCESS, **{name: value})
+    assert not (tmp_path / "run").exists()
 
 
 def describe(run: Run) -> tuple[bytes, bytes, list[dict[str, Any]]]:

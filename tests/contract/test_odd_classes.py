@@ -15,7 +15,7 @@ from litmus.cli import build_parser
 from litmus.errors import BadInput, RunFailed
 from litmus.training.api import make_config
 
-SEARCH = dict.fromkeys(("round_size", "evaluator_hidden", "probing_states"), GONE)
+SEARCH = dict.fromkeys(("evaluator", "round_size", "evaluator_hidden", "probing_states"), GONE)
 
 
 def train(out: Path, **options: Any) -> litmus.Run:
@@ -39,9 +39,15 @@ def test_a_preset_leaves_the_defaults_of_own_classes_alone() -> None:
 
 def test_every_value_of_a_preset_is_an_option_of_some_algorithm() -> None:
     from litmus.algorithms import ALGORITHMS
+    from litmus.evaluators import EVALUATORS
     from litmus.presets import PRESETS
 
-    known = {name for algorithm in ALGORITHMS for name in find_options(algorithm, {})}
+    known = {
+        name
+        for algorithm in ALGORITHMS
+        for evaluator in EVALUATORS
+        for name in find_options(algorithm, {"evaluator": evaluator})
+    }
     for preset in PRESETS.values():
         for algorithm in ALGORITHMS:
             assert preset.values(algorithm, "Swimmer-v5").keys() <= known

@@ -33,7 +33,7 @@ OWN: dict[str, dict[str, Any]] = {
     "algorithm": {
         "algorithm": "own_classes:RandomSearch",
         "spread": 0.2,
-        **dict.fromkeys(("round_size", "evaluator_hidden", "probing_states"), GONE),
+        **dict.fromkeys(("evaluator", "round_size", "evaluator_hidden", "probing_states"), GONE),
     },
 }
 

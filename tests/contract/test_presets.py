@@ -114,7 +114,7 @@ def test_the_docs_say_what_the_default_changes() -> None:
     )
     expected = {
         (name.replace("_", "-"), show(paper[name]), show(ours[name]))
-        for name in paper
+        for name in paper.keys() & ours.keys()
         if paper[name] != ours[name]
     }
     assert {row for row in rows if row[1] != row[2]} == expected
@@ -129,9 +129,16 @@ def show(value: Any) -> str:
 
 def test_who_gives_a_learning_rate_goes_without_the_step_of_the_preset() -> None:
     task = {"task": "Swimmer-v5"}
-    assert make_config("pssvf", task).policy_step > 0
-    assert make_config("pssvf", {**task, "policy_lr": 1e-4}).policy_step == 0
-    assert make_config("pssvf", {**task, "policy_lr": 1e-4, "policy_step": 2.0}).policy_step == 2
+    assert make_config("pssvf", task, "network").policy_step > 0
+    assert make_config("pssvf", {**task, "policy_lr": 1e-4}, "network").policy_step == 0
+    both = {**task, "policy_lr": 1e-4, "policy_step": 2.0}
+    assert make_config("pssvf", both, "network").policy_step == 2
+
+
+def test_who_chooses_another_evaluator_gets_values_that_fit_it() -> None:
+    chosen = make_config("pssvf", {"task": "Swimmer-v5", "evaluator": "fingerprint"})
+    assert chosen == make_config("pssvf", {"task": "Swimmer-v5"}, "network")
+    assert chosen.evaluator != make_config("pssvf", {"task": "Swimmer-v5"}).evaluator
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ class Wide(PlainArchitecture):
     pass
 
 gymnasium.register("Mine-v0", Mine, kwargs={"scale": 2.0})
-options = dict(steps=12, hidden=(4,), evaluator_hidden=(4,), probing_states=2, round_size=2,
+options = dict(steps=12, hidden=(4,), probing_states=2, round_size=2,
                evaluate_every=0, quiet=True, workers=2)
 litmus.train("pssvf", task="Mine-v0", out="registered", **options)
 litmus.train("pssvf", task="__main__:Mine", out="named", **options)

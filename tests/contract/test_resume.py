@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 from harness import (
     DEADLINE,
+    GONE,
+    PROCESS,
     Hold,
     Killed,
     assert_one_line,
@@ -168,10 +170,15 @@ MEASURING: dict[str, Any] = {
 }
 
 
+OF_STEPS = ("round_turns", "recency_unit", "standardize_returns")
+
+
+@pytest.mark.parametrize("learns", ["in steps", "by solving"])
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("beginnings", [1, 3])
 @pytest.mark.parametrize("moment", [1, 4, 9, 14])
 def test_a_run_that_measures_its_policies_is_resumed_exactly(
+    learns: str,
     overlap: bool,
     beginnings: int,
     moment: int,
@@ -184,6 +191,8 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     monkeypatch.setattr("litmus.training.selection.FALLS", 1)
     monkeypatch.setattr("litmus.training.selection.BEGINNINGS_SHARE", 1.0)
     options = {**MEASURING, "overlap": overlap, "beginnings": beginnings}
+    if learns == "by solving":
+        options = {**options, **PROCESS, **dict.fromkeys(OF_STEPS, GONE)}
     whole = litmus.Run(uninterrupted(**options))
     measured = [event for event in whole.metrics if event["event"] == "measurement"]
     assert len(measured) > 3

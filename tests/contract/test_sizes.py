@@ -27,6 +27,7 @@ HUGE = [
     *(("--buffer-size", size) for size in ("1e15", "1e9")),
     *(("--batch-size", size) for size in ("1e15", "1000000")),
     *(("--evaluator-updates", size) for size in ("1e15", "1000000")),
+    *(("--remembered-policies", size) for size in ("1e15", "100000")),
     ("--policy-updates", "1e15"),
     ("--evaluate-episodes", "1e15"),
     ("--steps", "1e30"),
@@ -47,6 +48,7 @@ def test_a_size_that_nothing_can_hold_is_one_line_and_leaves_nothing(
     others = [] if option != "--evaluator-updates" else ["--round-size", "1000"]
     others += [] if option != "--batch-size" else ["--evaluator-updates", "1000"]
     others += [] if option != "--buffer-size" else ["--steps", "1e9"]
+    others += [] if option == "--remembered-policies" else ["--preset", "network"]
     out = ["--task", "CartPole-v1", "--out", str(tmp_path / "run"), *others]
     assert main(["train", "pssvf", *out, option, *size.split()]) == 2
     assert_one_line(capsys.readouterr().err, option)

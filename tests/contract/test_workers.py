@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from harness import (
     DEADLINE,
+    PROCESS,
     Hold,
     assert_same_result,
     is_alive,
@@ -34,10 +35,12 @@ from litmus.seeding import Stream
 from litmus.tasks import make_task_spec
 
 
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize("algorithm", [*sorted(ALGORITHMS), "pssvf, solved for"])
 def test_results_do_not_depend_on_the_number_of_workers(algorithm: str, tmp_path: Path) -> None:
     sizes = {"ars": {"directions": 3}, "ddpg": {"distribution": "auto"}}
     own = sizes.get(algorithm, {"round_size": 5})
+    if algorithm == "pssvf, solved for":
+        algorithm, own = "pssvf", {**own, **PROCESS}
     options = {"steps": 60, "distribution": "gaussian", **own}
     for workers in (0, 1, 2, 3):
         train_tiny(tmp_path / str(workers), algorithm, workers=workers, **options)

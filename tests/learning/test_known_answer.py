@@ -29,8 +29,10 @@ PSSVF = {
     "round_size": 8,
     "recency": 1.1,
 }
+SOLVED = "pssvf, solved for"
 OWN = {
-    "pssvf": {"hidden": (8,), "probing_states": 4, **PSSVF},
+    "pssvf": {"evaluator": "fingerprint", "hidden": (8,), "probing_states": 4, **PSSVF},
+    SOLVED: {"hidden": (8,), "probing_states": 50, "selection_share": 0.0},
     "vanilla-pssvf": {"hidden": (), **PSSVF},
     "ars": {"hidden": (8,), "directions": 8, "top_directions": 4, "step_size": 0.1},
 }
@@ -48,7 +50,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
     def find(algorithm: str, seed: int) -> Run:
         if (algorithm, seed) not in runs:
             runs[algorithm, seed] = litmus.train(
-                algorithm,
+                "pssvf" if algorithm == SOLVED else algorithm,
                 out=tmp_path_factory.mktemp("learning") / "run",
                 quiet=True,
                 seed=seed,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,3 +33,12 @@ def make_adam(*groups: Group) -> Adam:
         for group in groups
     ]
     return Adam(described, fused=True, capturable=on_cuda)
+
+
+def set_lr(optimizer: Adam, rates: Sequence[float]) -> None:
+    """One learning rate for each group of parameters."""
+    for group, lr in zip(optimizer.param_groups, rates, strict=True):
+        if isinstance(group["lr"], Tensor):  # part of a CUDA graph
+            group["lr"].fill_(lr)
+        else:
+            group["lr"] = lr

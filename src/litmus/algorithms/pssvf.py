@@ -13,13 +13,14 @@
 W = 1 is the paper's schedule; W may also follow the length of the episodes. With `overlap`, the
 next round is simulated from the θ of *before* these updates while they are made: a lag of one
 round, always, so results stay reproducible. Vanilla PSSVF is this file with another evaluator.
-Faster forms of the updates are handed in.
+Faster forms of the updates are handed in. Where V is solved for and not learned in steps, the
+turns of updates are one solution and one climb (`solving.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -29,16 +30,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.algorithms.adam import Group, make_adam
+from litmus.algorithms.adam import Group, make_adam, set_lr
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer, Recency
 from litmus.algorithms.initial import drawing_networks
 from litmus.algorithms.rounds import RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes, build, load, save
+from litmus.algorithms.solving import Solver
 from litmus.config import PssvfConfig
 from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator, design_evaluator
+from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
 from litmus.evaluators.smoothing import blur
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
@@ -141,6 +144,8 @@ class Pssvf(SavesAttributes):
     keeps_rounds = True
     average: Tensor | None
     """Of θ over the rounds, where that is asked for."""
+    evaluator_optimizer: Adam | None
+    """None where the evaluator is solved for."""
     saved = (
         "theta",
         "average",
@@ -165,20 +170,15 @@ class Pssvf(SavesAttributes):
         self.evaluator.to(self.device)
         self.average = self.theta.detach().clone() if config.policy_average else None
         self.theta_optimizer = make_adam(Group(config.policy_lr, [self.theta]))
-        self.evaluator_optimizer = make_adam(*_group(self.evaluator, config))
         self.buffer = Buffer(config.buffer_size, architecture.num_params, self.device)
-        learner = Learner(
-            architecture,
-            self.theta,
-            self.evaluator,
-            self.theta_optimizer,
-            self.evaluator_optimizer,
-            self.buffer,
-            config.policy_updates,
-            config.batches == "rounds",
-            config.evaluator_options.get("probing_smoothing", 0),
-        )
-        self.updates = accelerate(learner, config, resources)
+        self.solver: Solver | None = None
+        self.updates: Updates | None = None
+        self.evaluator_optimizer = None
+        if isinstance(self.evaluator, GaussianProcessEvaluator):
+            self.solver = Solver(architecture, self.theta, self.evaluator)
+        else:
+            self.evaluator_optimizer = make_adam(*_group(self.evaluator, config))
+            self.updates = accelerate(self._make_learner(), config, resources)
         self.running_normalizer = RunningNormalizer.empty(int(np.prod(architecture.state_shape)))
         self.steps = 0
         self.step_factor = 1.0
@@ -188,6 +188,21 @@ class Pssvf(SavesAttributes):
         self.recency = Recency(config.recency, config.recency_unit)
         self.plan = self._plan_round(number=0, first_episode=0, size=config.round_size)
         self._pending: Pending | None = None
+
+    def _make_learner(self) -> Learner:
+        config, optimizer = self.config, self.evaluator_optimizer
+        assert optimizer is not None
+        return Learner(
+            self.architecture,
+            self.theta,
+            self.evaluator,
+            self.theta_optimizer,
+            optimizer,
+            self.buffer,
+            config.policy_updates,
+            config.batches == "rounds",
+            config.evaluator_options.get("probing_smoothing", 0),
+        )
 
     def iterate(self) -> Progress:
         config, plan = self.config, self.plan
@@ -206,7 +221,7 @@ class Pssvf(SavesAttributes):
             self.plan = self._plan_round(*following)
             if self.steps < config.steps:
                 self._pending = self.collector.start(self.plan.request)
-        metrics = self._learn(plan.number, config.round_turns or plan.size, steps)
+        metrics = self._learn(measured, steps)
         if self.average is not None:
             age = plan.number - self.begun_in
             share = (config.policy_average + 1) / (config.policy_average + 1 + age)
@@ -263,13 +278,38 @@ class Pssvf(SavesAttributes):
         if measured:
             policies = [past.rebuild(self.config.seed, index) for past, index, _ in measured]
             returns = [cast(float, outcome.training_return) for *_, outcome in measured]
+            if self.solver is not None:
+                self.solver.remember(torch.from_numpy(np.stack(policies)).to(self.device), returns)
+                return
             self.buffer.add(np.stack(policies), returns, [past.number for past, *_ in measured])
 
-    def _learn(self, round_number: int, turns: int, steps: int) -> dict[str, float]:
-        """So many turns of U_V + U_π updates."""
-        config = self.config
-        if not len(self.buffer):
+    def _learn(self, measured: Round, steps: int) -> dict[str, float]:
+        """From what is known after this round, which took so many steps."""
+        number = measured.number
+        if self.solver is not None:
+            if not measured.kept:
+                return {}
+            loss, value = self.solver.learn(self._find_step(number))
+        elif len(self.buffer):
+            turns = self.config.round_turns or len(measured.episodes)
+            loss, value = self._update(number, turns, steps)
+        else:
             return {}
+        metrics = {"evaluator_loss": loss}
+        if self.config.policy_updates:
+            metrics["predicted_return"] = value
+        if not all(map(np.isfinite, metrics.values())) or not self.theta.isfinite().all():
+            raise RunFailed(
+                f"learning diverged in round {number}: a parameter or loss is not finite; "
+                "smaller learning rates may help"
+            )
+        return metrics
+
+    def _update(self, round_number: int, turns: int, steps: int) -> tuple[float, float]:
+        """So many turns of U_V + U_π updates; the mean error and the last V(θ)."""
+        config, optimizer = self.config, self.evaluator_optimizer
+        assert self.updates is not None
+        assert optimizer is not None
         in_rounds = config.batches == "rounds"
         draw = self.buffer.draw_rounds if in_rounds else self.buffer.draw
         slots = draw(
@@ -287,29 +327,25 @@ class Pssvf(SavesAttributes):
         if config.evaluator_lr_decay:
             groups = _group(self.evaluator, config)
             fall = self._find_fall(config.evaluator_lr_decay, round_number)
-            _set_lr(self.evaluator_optimizer, [group.lr / fall for group in groups])
+            set_lr(optimizer, [group.lr / fall for group in groups])
         self.updates.begin_round(steps)
         batches = torch.from_numpy(slots).to(self.device)
         batches = batches.view(turns, config.evaluator_updates, config.batch_size)
         losses, values = torch.stack([self.updates.update(batch) for batch in batches]).unbind(1)
-        metrics = {"evaluator_loss": float(losses.mean())}
-        if config.policy_updates:
-            metrics["predicted_return"] = float(values[-1])
-        if not all(map(np.isfinite, metrics.values())) or not self.theta.isfinite().all():
-            raise RunFailed(
-                f"learning diverged in round {round_number}: a parameter or loss is not finite; "
-                "smaller learning rates may help"
-            )
-        return metrics
+        return float(losses.mean()), float(values[-1])
+
+    def _find_step(self, round_number: int) -> float:
+        """How far θ may move after a round, in standard deviations of its noise."""
+        config = self.config
+        step = self.step_factor * config.policy_step if config.policy_updates else 0.0
+        return step / self._find_fall(config.policy_step_decay, round_number)
 
     def _set_policy_lr(self, round_number: int, turns: int) -> None:
         """Adam moves each of P parameters by about the learning rate, in every update."""
-        config = self.config
-        length = self.step_factor * config.policy_step * self._find_noise(round_number)
-        length /= self._find_fall(config.policy_step_decay, round_number)
-        updates = turns * config.policy_updates
+        length = self._find_step(round_number) * self._find_noise(round_number)
+        updates = turns * self.config.policy_updates
         lr = length / (ADAM_SHARE * updates * math.sqrt(self.architecture.num_params))
-        _set_lr(self.theta_optimizer, [lr])
+        set_lr(self.theta_optimizer, [lr])
 
     @property
     def center(self) -> Mapping[str, Any]:
@@ -341,6 +377,8 @@ class Pssvf(SavesAttributes):
         load(self.theta, theta, Tensor)
         if self.average is not None:
             load(self.average, theta, Tensor)
+        if self.solver is not None:
+            self.solver.evaluator.forget()  # it is about policies far from here
         for moments in self.theta_optimizer.state.values():
             for moment in moments.values():
                 moment.zero_()
@@ -349,6 +387,8 @@ class Pssvf(SavesAttributes):
 
     @property
     def oldest_round(self) -> int:
+        if self.solver is not None:
+            return self.plan.number  # none is needed
         oldest = self.buffer.oldest_round
         return 0 if oldest is None else oldest
 
@@ -383,12 +423,3 @@ def _group(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:
         return [Group(config.evaluator_lr, parameters)]
     others = [one for one in parameters if one is not evaluator.probing_states]
     return [Group(lr, states, decay), Group(config.evaluator_lr, others)]
-
-
-def _set_lr(optimizer: Adam, rates: Sequence[float]) -> None:
-    """One learning rate for each group of parameters."""
-    for group, lr in zip(optimizer.param_groups, rates, strict=True):
-        if isinstance(group["lr"], Tensor):  # part of a CUDA graph
-            group["lr"].fill_(lr)
-        else:
-            group["lr"] = lr

@@ -20,6 +20,7 @@ from litmus.analysis.statistics import Floats, spread_evenly
 from litmus.analysis.stopping import IsStopped, never
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.policy import Policy
 from litmus.policies.population import FlatPopulation
@@ -40,6 +41,9 @@ FIRST_FRESH_INDEX = 2**40
 """Perturbations are numbered by episode; no run gets this far, so these were never seen."""
 POLICIES_FOR_IMPORTANCE = 64
 CHUNK = 32
+
+AskingEvaluator = FingerprintEvaluator | GaussianProcessEvaluator
+"""Evaluators of which it can be told what they make of each probing action."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ def judge(evaluator: Evaluator, architecture: Architecture, sample: PolicySample
 
 
 def examine_probing_states(
-    evaluator: FingerprintEvaluator, policy: Policy, sample: PolicySample
+    evaluator: AskingEvaluator, policy: Policy, sample: PolicySample
 ) -> ProbingKnowledge:
     """Importance, gradients and component use of the probing states."""
     architecture = policy.architecture
@@ -155,7 +159,7 @@ def examine_probing_states(
     )
 
 
-def measure_importance(evaluator: FingerprintEvaluator, actions: Tensor) -> Floats:
+def measure_importance(evaluator: AskingEvaluator, actions: Tensor) -> Floats:
     """Mean |V(actions) - V(actions with the k-th replaced by its mean)|.  [B, K, A] -> [K]"""
     with torch.no_grad():
         values = evaluator.value_of_actions(actions)
@@ -169,7 +173,7 @@ def measure_importance(evaluator: FingerprintEvaluator, actions: Tensor) -> Floa
 
 
 def _differentiate_by_action(
-    evaluator: FingerprintEvaluator, architecture: Architecture, own: Tensor
+    evaluator: AskingEvaluator, architecture: Architecture, own: Tensor
 ) -> tuple[Floats, Floats]:  # [1, P] -> [K, A], [K, A]
     with torch.no_grad():
         actions = FlatPopulation(architecture, own).actions(evaluator.probing_states)
@@ -191,7 +195,7 @@ def _collect_actions(
 
 
 def _measure_component_use(
-    evaluator: FingerprintEvaluator, architecture: Architecture, rows: NDArray[np.float32]
+    evaluator: AskingEvaluator, architecture: Architecture, rows: NDArray[np.float32]
 ) -> Floats:  # [D]
     """How much V moves when a component of the probing states does, through the policies."""
     total = torch.zeros(evaluator.probing_states[0].numel(), dtype=torch.float64)

@@ -77,8 +77,10 @@ def _find_choices(algorithm: str, words: Sequence[str]) -> tuple[Values, Values]
     path = given.pop("config")
     from_file = {} if path is None else read_json(Path(path))
     task = given["task"] or from_file.get("task")
-    preset = preset_values(given["preset"] or "default", algorithm, str(task))
-    chosen = {name: given[name] or from_file.get(name, preset.get(name)) for name in CHOICES}
+    named = {name: given[name] or from_file.get(name) for name in CHOICES}
+    named = {name: value for name, value in named.items() if value is not None}
+    preset = preset_values(given["preset"] or "default", algorithm, str(task), named)
+    chosen = {name: named.get(name, preset.get(name)) for name in CHOICES}
     return preset, {name: value for name, value in chosen.items() if value is not None}
 
 

@@ -22,14 +22,31 @@ class FlatOptions:
 
 
 @dataclass(frozen=True)
-class FingerprintOptions(FlatOptions):
+class ProbingOptions:
     probing_states: int = between(1, MOST_UNITS, 200)
-    """Number K of learned states in which every policy is asked what it does."""
+    """Number K of states in which every policy is asked what it does."""
     probing_low: float = between(-1e6, 1e6, 0.0)
     """Lower end of the range that probing states are drawn from at first, in normalised
     coordinates."""
     probing_high: float = between(-1e6, 1e6, 1.0)
     """Upper end of that range."""
+
+    def __post_init__(self) -> None:
+        if self.probing_high < self.probing_low:
+            raise BadInput(
+                f"{option('probing_high')} must be at least {option('probing_low')}, "
+                f"{self.probing_low}, not {self.probing_high}"
+            )
+
+
+@dataclass(frozen=True)
+class GaussianProcessOptions(ProbingOptions):
+    remembered_policies: int = between(2, 100_000, 256)
+    """Measured policies that the evaluator is solved for: the newest."""
+
+
+@dataclass(frozen=True)
+class FingerprintOptions(FlatOptions, ProbingOptions):
     probing_lr: float = between(0, 1e30, 0.0)
     """Adam's learning rate for the probing states; 0: as for the rest of the evaluator."""
     probing_decay: float = between(0, 1e30, 0.0)
@@ -41,13 +58,6 @@ class FingerprintOptions(FlatOptions):
     """Show the evaluator actions with two bounds as -1 to 1, whatever the bounds are; others as
     they are."""
 
-    def __post_init__(self) -> None:
-        if self.probing_high < self.probing_low:
-            raise BadInput(
-                f"{option('probing_high')} must be at least {option('probing_low')}, "
-                f"{self.probing_low}, not {self.probing_high}"
-            )
-
 
 EVALUATORS = Registry(
     "evaluator",
@@ -56,6 +66,11 @@ EVALUATORS = Registry(
             "litmus.evaluators.fingerprint:FingerprintEvaluator",
             "asks what a policy does in learned probing states",
             FingerprintOptions,
+        ),
+        "gaussian-process": Entry(
+            "litmus.evaluators.gaussian_process:GaussianProcessEvaluator",
+            "compares what policies do in probing states; solved for, not learned in steps",
+            GaussianProcessOptions,
         ),
         "kernel": Entry(
             "litmus.evaluators.kernel:KernelEvaluator",

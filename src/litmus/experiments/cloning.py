@@ -18,9 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Adam
 
-from litmus.analysis.knowledge import measure_importance
+from litmus.analysis.knowledge import AskingEvaluator, measure_importance
 from litmus.errors import BadInput, option
-from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.experiments.of_run import OfRun
 from litmus.experiments.plan import Choices
 from litmus.fields import Values
@@ -107,7 +106,7 @@ class Search:
     def rank_states(self) -> list[int]:
         """The most important first, for policies near the run's own."""
         evaluator, policy = self.run.evaluator, self.run.policy
-        if not isinstance(evaluator, FingerprintEvaluator):
+        if not isinstance(evaluator, AskingEvaluator):
             return list(range(len(self.states)))
         generator = torch.Generator().manual_seed(self.seed)
         center = policy.flat_params

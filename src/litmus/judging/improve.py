@@ -23,6 +23,7 @@ from torch.optim import Adam
 from litmus.errors import BadInput
 from litmus.evaluators.base import Estimate, Evaluator
 from litmus.evaluators.fingerprint import FingerprintEvaluator
+from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
 from litmus.evaluators.kernel import KernelEvaluator
 from litmus.fields import MOST_EPISODES, check_whole
 from litmus.judging.episodes import EpisodeRunner, pick
@@ -163,11 +164,15 @@ class Look:
     """How far it is from policies that V knows."""
 
 
+_Comparing = KernelEvaluator | GaussianProcessEvaluator
+"""Evaluators that compare fingerprints."""
+
+
 class Ascent:
     """What is climbed, and how far from the start and from what is known."""
 
     def __init__(self, evaluator: Evaluator, policy: Policy) -> None:
-        if not isinstance(evaluator, KernelEvaluator | FingerprintEvaluator):
+        if not isinstance(evaluator, _Comparing | FingerprintEvaluator):
             raise BadInput("only an evaluator that asks policies what they do can be climbed")
         self.evaluator = evaluator
         self.start: Tensor | None = None
@@ -188,12 +193,15 @@ class Ascent:
         if isinstance(self.evaluator, KernelEvaluator) and self.evaluator.is_calibrated:
             mean, width, distance = self.evaluator.judge(fingerprint)
             return Look(mean[0], (mean - width)[0], moved, distance[0])
+        if isinstance(self.evaluator, GaussianProcessEvaluator):
+            mean, width, familiarity = self.evaluator.judge(fingerprint)
+            return Look(mean[0], (mean - width)[0], moved, 1 - familiarity[0])
         value: Tensor = self.evaluator.output(MixedPopulation([policy]))[0]
         return Look(value, value, moved, zero)
 
     def _ask(self, policy: Policy) -> Tensor:  # [1, F]
         population = MixedPopulation([policy])
-        if isinstance(self.evaluator, KernelEvaluator):
+        if isinstance(self.evaluator, _Comparing):
             return self.evaluator.fingerprints(population)
         states = self.evaluator.to_observations(self.evaluator.probing_states.detach())
         units = torch.from_numpy(policy.architecture.head.units)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from litmus.analysis.behaviour import Behaviour, NoSingleSteps, run_behaviour
 from litmus.analysis.judgement import Judgement
 from litmus.analysis.knowledge import (
+    AskingEvaluator,
     PolicySample,
     ProbingKnowledge,
     choose_fresh_count,
@@ -31,7 +32,6 @@ from litmus.analysis.statistics import Floats
 from litmus.analysis.stopping import IsStopped, Stopped, never
 from litmus.errors import BadInput, one_line
 from litmus.evaluators.base import Evaluator
-from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.evaluators.flat import FlatEvaluator
 from litmus.policies.policy import Policy
 from litmus.reports.render import CannotRender, NoRenderer, RenderedState, Rendering
@@ -190,7 +190,7 @@ class DetailsInProgress:
         details, evaluator = self.details, self.details.evaluator
         if evaluator is None:
             return
-        if not isinstance(evaluator, FingerprintEvaluator):
+        if not isinstance(evaluator, AskingEvaluator):
             details.remarks.append(_explain_no_probing_states(details.record, evaluator))
             return
         self._tell(PARTS[1])

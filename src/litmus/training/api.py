@@ -53,7 +53,9 @@ def make_config(
     known = find_options(algorithm, {**values, **given})
     # What a user's own class defines has its own defaults: a preset speaks of litmus' options.
     values = {name: v for name, v in values.items() if name in known and known[name].is_ours}
-    return read_config(algorithm, {**values, **given})
+    made = read_config(algorithm, {**values, **given})
+    made.check_given(options)
+    return made
 
 
 def find_absolute(folder: str) -> str:

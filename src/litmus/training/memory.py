@@ -22,6 +22,8 @@ from litmus.training.selection import count_at_once
 FLOAT, DOUBLE = 4, 8
 POLICY_COPIES = 12
 """Of θ: itself, Adam's two, gradients, four on the board, the plan, a checkpoint being written."""
+SOLUTION_COPIES = 6
+"""Matrices of likeness while an evaluator is solved for."""
 EVALUATOR_COPIES = 6
 CRITIC_COPIES = 7
 """Itself, its target, Adam's two, gradients, a checkpoint being written."""
@@ -86,6 +88,14 @@ def _estimate_learning(
 ) -> dict[str, float]:
     options = config.evaluator_options
     asked = int(options.get("probing_states", 0))
+    if config.is_solved_for:
+        remembered = int(options["remembered_policies"])
+        return {
+            "the evaluator (--remembered-policies, --probing-states)": DOUBLE
+            * remembered
+            * (SOLUTION_COPIES * remembered + 2 * asked * actions),
+            "a round's policies (--round-size)": 2 * FLOAT * config.episodes_at_once * params,
+        }
     inputs = asked * actions if asked else params
     widths = [inputs, *options.get("evaluator_hidden", ()), 1]
     weights = sum(outputs * (inputs + 1) for inputs, outputs in pairwise(widths))

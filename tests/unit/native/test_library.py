@@ -55,7 +55,8 @@ def test_training_without_them_gives_the_same_first_round_up_to_rounding(switch_
     rounds = {}
     for switch in ("0", "1"):
         switch_kernels(switch)
-        rounds[switch] = train(f"run-{switch}", task="toys:ToyWalk-v0", **options)
+        run = f"run-{switch}"
+        rounds[switch] = train(run, task="toys:ToyWalk-v0", preset="network", **options)
     assert rounds["1"] == pytest.approx(rounds["0"], rel=1e-3, abs=1e-3)
 
 

@@ -15,7 +15,7 @@ from litmus.runs.final import compute_final_return, describe_final_return
 
 OWN_ALGORITHM: dict[str, Any] = {
     "algorithm": "own_classes:RandomSearch",
-    **dict.fromkeys(("round_size", "evaluator_hidden", "probing_states"), GONE),
+    **dict.fromkeys(("evaluator", "round_size", "evaluator_hidden", "probing_states"), GONE),
 }
 OWN_EVALUATOR: dict[str, Any] = {
     "evaluator": "own_classes:LineEvaluator",
