@@ -102,7 +102,7 @@ class TrainConfig:
         """BadInput where the algorithm cannot learn in this task, or this kind of policy."""
 
     def check_given(self, given: Collection[str]) -> None:
-        """BadInput where options that the user gives would change nothing."""
+        """BadInput where options that the user gives another value than usual change nothing."""
 
     def to_dict(self) -> Values:
         """Flat, in plain values."""

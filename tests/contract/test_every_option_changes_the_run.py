@@ -131,7 +131,8 @@ def test_an_option_of_an_evaluator_that_is_solved_for_changes_the_run(
 
 @pytest.mark.parametrize("name", OF_STEPS)
 def test_an_option_that_would_change_nothing_is_refused(name: str, tmp_path: Path) -> None:
-    value = find_options("pssvf", {})[name].default
+    usual = train_tiny(tmp_path / "usual", **PROCESS).config
+    value = find_other_value("pssvf", usual, name)
     with pytest.raises(BadInput, match=f"{name}.* changes nothing"):
         train_tiny(tmp_path / "run", **PROCESS, **{name: value})
     assert not (tmp_path / "run").exists()

@@ -54,7 +54,8 @@ def make_config(
     # What a user's own class defines has its own defaults: a preset speaks of litmus' options.
     values = {name: v for name, v in values.items() if name in known and known[name].is_ours}
     made = read_config(algorithm, {**values, **given})
-    made.check_given(options)
+    usual = {name: values.get(name, known[name].default) for name in options}
+    made.check_given([name for name, value in options.items() if value != usual[name]])
     return made
 
 
