@@ -69,7 +69,7 @@ EVALUATORS = Registry(
         ),
         "gaussian-process": Entry(
             "litmus.evaluators.gaussian_process:GaussianProcessEvaluator",
-            "compares what policies do in probing states; solved for, not learned in steps",
+            "compares what policies do in probing states: solved for",
             GaussianProcessOptions,
         ),
         "kernel": Entry(

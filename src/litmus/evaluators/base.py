@@ -165,6 +165,11 @@ class Evaluator(nn.Module):
         return float(self.predict([policy]).mean[0])
 
     @property
+    def learns_probing_states(self) -> bool:
+        """Whether it asks in any, and moves them while it learns."""
+        return self.probing_states is not None
+
+    @property
     def probing_observations(self) -> Tensor | None:  # [K, *state], float64
         """The probing states as an environment would show them; no gradient goes through them."""
         states = self.probing_states

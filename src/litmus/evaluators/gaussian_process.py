@@ -105,6 +105,10 @@ class GaussianProcessEvaluator(Evaluator):
             (options.probing_low, options.probing_high),
         )
 
+    @property
+    def learns_probing_states(self) -> bool:
+        return False  # they stay as they were drawn
+
     def __len__(self) -> int:
         """How many policies it has learned from, or will when it is solved for."""
         return min(int(self.stored), self.capacity)

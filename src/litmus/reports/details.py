@@ -198,7 +198,8 @@ class DetailsInProgress:
         details.probing = self._try(
             "the probing states", lambda: examine_probing_states(evaluator, policy, known)
         )
-        self._read_snapshots(run)
+        if evaluator.learns_probing_states:
+            self._read_snapshots(run)
 
     def _read_snapshots(self, run: Run) -> None:
         found = self._try("how the probing states moved", run.read_probing_snapshots)

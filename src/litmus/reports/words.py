@@ -63,8 +63,8 @@ def _list_words(
     ]
     if any(one.evaluator is not None for one in details):
         meaning = (
-            "A network that learned to predict the return of a policy. To judge a policy is to ask "
-            "V, without running it."
+            "V predicts the return of a policy, from what it has learned of others. To judge a "
+            "policy is to ask V, without running it."
         )
         if any(one.buffer is not None for one in details):
             meaning += (
@@ -82,13 +82,15 @@ def _list_words(
                 + ". All other returns on this page are as the task pays them.",
             )
         )
-    if any(one.probing is not None for one in details):
+    if asking := [one.evaluator for one in details if one.probing is not None]:
+        learned = any(one is not None and one.learns_probing_states for one in asking)
         words.append(
             (
                 "Probing state, fingerprint",
-                "V asks a policy what it does in a few states, the probing states, which V has "
-                "learned. The actions there are the probing actions; together they are the "
-                "policy's fingerprint, and all that V sees of it.",
+                "V asks a policy what it does in a few states, the probing states"
+                + (", which V has learned" if learned else "")
+                + ". The actions there are the probing actions; together they are the policy's "
+                "fingerprint, and all that V sees of it.",
             )
         )
     return words

@@ -266,9 +266,10 @@ class Trainer:
         """Keep the probing states of the start and of each hundredth of the run."""
         counters = self.counters
         evaluator = self.algorithm.evaluator
-        if evaluator is None or evaluator.probing_states is None:
+        if evaluator is None or not evaluator.learns_probing_states:
             return
         if counters.steps * SNAPSHOTS >= counters.snapshots_due * self.config.steps:
+            assert evaluator.probing_states is not None
             states = evaluator.probing_states.detach().cpu().numpy()
             append_snapshot(self.run.snapshots_path, counters.steps, states)
             counters.snapshots_due = counters.steps * SNAPSHOTS // self.config.steps + 1
