@@ -15,6 +15,7 @@ import mujoco
 import numpy as np
 import torch
 
+from litmus.evaluators.gaussian_process import LENGTHS, MOST_TRIED, SOLVED_PER_CHOICE
 from litmus.policies.architecture import Architecture
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
@@ -100,6 +101,20 @@ def measure_gemm_rate(architecture: MlpArchitecture, policies: int, states: int)
     seconds = measure(lambda: torch.bmm(x, weights, out=out), repeats=20)
     torch.set_num_threads(threads)
     return 2 * policies * states * inputs * outputs / seconds
+
+
+def measure_solving(policies: int) -> float:
+    """Seconds that the matrix decompositions of one round take alone, on one core: they are all
+    that an evaluator that is solved for has to do."""
+    points = torch.rand(policies, policies, dtype=torch.float64)
+    gram = points @ points.T / policies + torch.eye(policies, dtype=torch.float64)
+    tried = gram[:MOST_TRIED, :MOST_TRIED].float()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    solving = measure(lambda: torch.linalg.cholesky(gram))
+    choosing = len(LENGTHS) * measure(lambda: torch.linalg.eigh(tried)) / SOLVED_PER_CHOICE
+    torch.set_num_threads(threads)
+    return solving + choosing
 
 
 def count_ddpg_flops(policy: MlpShape, critic: MlpShape, batch_size: int) -> float:

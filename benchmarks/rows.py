@@ -13,6 +13,7 @@ from benchmarks.limits import (
     measure,
     measure_gemm_rate,
     measure_raw_step,
+    measure_solving,
     record_episode,
 )
 from benchmarks.pieces import Played, Stepping, Updates, make_scoring, make_task, train_for
@@ -143,6 +144,21 @@ def count_config_flops(config: PssvfConfig, architecture: MlpArchitecture) -> tu
     return count_flops(architecture, inputs, options["evaluator_hidden"], states)
 
 
+def limit_learning(config: PssvfConfig, architecture: MlpArchitecture) -> float:
+    """Seconds per episode."""
+    options = config.evaluator_options
+    if config.is_solved_for:  # one decomposition after the other: on one core
+        return measure_solving(options["remembered_policies"]) / config.round_size
+    per_policy, for_policy = count_config_flops(config, architecture)
+    rate = measure_gemm_rate(architecture, config.batch_size, options["probing_states"])
+    per_turn = (
+        config.evaluator_updates * config.batch_size * per_policy
+        + config.policy_updates * for_policy
+    )
+    per_episode = per_turn * (config.round_turns or config.round_size) / config.round_size
+    return per_episode / rate / count_cores()
+
+
 def measure_training(played: Played, steps: int) -> Row:
     """Whole training with a preset, evaluation and selection off."""
     cores = count_cores()
@@ -151,21 +167,8 @@ def measure_training(played: Played, steps: int) -> Row:
     for _ in range(3):
         trained = train_for(played, steps)
         config = cast(PssvfConfig, trained.config)
-        per_policy, for_policy = count_config_flops(config, architecture)
-        states = config.evaluator_options["probing_states"]
-        rate = measure_gemm_rate(architecture, config.batch_size, states)
-        per_turn = (
-            config.evaluator_updates * config.batch_size * per_policy
-            + config.policy_updates * for_policy
-        )
-        per_episode = per_turn * (config.round_turns or config.round_size) / config.round_size
-        simulating = trained.steps * measure_raw_limit(played)
-        learning = trained.episodes * per_episode / rate
-        pairs.append(
-            (
-                trained.seconds / trained.episodes,
-                (simulating + learning) / cores / trained.episodes,
-            )
-        )
+        simulating = trained.steps * measure_raw_limit(played) / trained.episodes
+        learning = limit_learning(config, architecture)
+        pairs.append((trained.seconds / trained.episodes, simulating / cores + learning))
     name = f"training, {played.name}, per episode"
     return make_row(name, pairs, steps_per_episode=trained.steps / trained.episodes)
