@@ -94,7 +94,7 @@ def list_looks(kind: str) -> list[str]:
     return [
         look
         for look in LOOKS
-        if kind != "unfinished" or look not in ("Policy.load", "load_evaluator")
+        if "unfinished" not in kind or look not in ("Policy.load", "load_evaluator")
     ]
 
 

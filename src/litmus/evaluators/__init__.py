@@ -39,9 +39,13 @@ class ProbingOptions:
             )
 
 
+MOST_REMEMBERED = 10_000
+"""Policies that an evaluator is solved for: the square of it in numbers must be held."""
+
+
 @dataclass(frozen=True)
 class GaussianProcessOptions(ProbingOptions):
-    remembered_policies: int = between(2, 100_000, 256)
+    remembered_policies: int = between(2, MOST_REMEMBERED, 256)
     """Measured policies that the evaluator is solved for: the newest."""
 
 

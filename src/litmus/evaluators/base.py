@@ -29,6 +29,9 @@ from litmus.policies.rows import Activation
 
 FORMAT = 2
 
+MOST_STATES = 100_000
+"""Probing states of an evaluator that a file describes."""
+
 LEVEL_WEIGHT = 0.01
 """Of the mean error of a round, beside the variance of its errors."""
 

@@ -21,8 +21,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from litmus.evaluators import GaussianProcessOptions
-from litmus.evaluators.base import Estimate, Evaluator, check_policies
+from litmus.evaluators import MOST_REMEMBERED, GaussianProcessOptions
+from litmus.evaluators.base import MOST_STATES, Estimate, Evaluator, check_policies
 from litmus.policies.architecture import Architecture
 from litmus.policies.grouped import GroupedPopulation
 from litmus.policies.judgeable import Judgeable
@@ -75,6 +75,8 @@ class GaussianProcessEvaluator(Evaluator):
     ) -> None:
         """`action_units`: centres [A] and half ranges [A]."""
         super().__init__(state_shape)
+        if not (1 <= num_probing_states <= MOST_STATES and 2 <= capacity <= MOST_REMEMBERED):
+            raise ValueError(f"{num_probing_states} states and {capacity} policies")
         units = torch.tensor(action_units, dtype=torch.float64)
         self.num_actions, self.capacity = units.shape[1], capacity
         self.probing_range = (float(probing_range[0]), float(probing_range[1]))

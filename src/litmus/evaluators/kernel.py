@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from litmus.errors import BadInput, command
-from litmus.evaluators.base import Estimate, Evaluator, check_policies
+from litmus.evaluators.base import MOST_STATES, Estimate, Evaluator, check_policies
 from litmus.evaluators.calibration import Calibration
 from litmus.policies.architecture import Architecture
 from litmus.policies.grouped import GroupedPopulation
@@ -26,7 +26,7 @@ from litmus.policies.judgeable import Judgeable
 from litmus.policies.population import Population
 from litmus.registry import NoOptions
 
-MOST_STATES, MOST_REFERENCES = 100_000, 100_000
+MOST_REFERENCES = 100_000
 CORNER = 0.02
 """Below this distance the kernel is round: it has a gradient at the policies learned from."""
 
