@@ -59,7 +59,8 @@ class TrainConfig:
     ray_address: str | None = None
     """Of the Ray cluster, HOST:PORT (default: the one that RAY_ADDRESS names, or a new one)."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where the evaluator learns; auto: on a CUDA GPU if there is one."""
+    """Where the evaluator learns; auto: on a CUDA GPU if there is one, but for one that is solved
+    for, whose matrices are small."""
 
     architecture: str = "mlp"
     """Policy network: a name from `litmus list architectures`, or package:Class."""
@@ -97,6 +98,15 @@ class TrainConfig:
     def episodes_at_once(self) -> int:
         """Episodes that the algorithm asks its collector for at a time: the pool makes room."""
         return 1
+
+    @property
+    def is_solved_for(self) -> bool:
+        """Whether the evaluator is solved for, and not learned in steps."""
+        return False
+
+    @property
+    def wanted_device(self) -> str:
+        return "cpu" if self.device == "auto" and self.is_solved_for else self.device
 
     def check_task(self, task: object, distribution: str) -> None:
         """BadInput where the algorithm cannot learn in this task, or this kind of policy."""
@@ -233,7 +243,6 @@ class PssvfConfig(TrainConfig):
 
     @property
     def is_solved_for(self) -> bool:
-        """Whether the evaluator is solved for, and not learned in steps."""
         return self.evaluator == SOLVED_FOR
 
     def check_given(self, given: Collection[str]) -> None:

@@ -15,10 +15,13 @@ import litmus
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU here")
 
 
-def train_rounds(out: Path, device: str, task: str = "InvertedDoublePendulum-v5") -> litmus.Run:
+def train_rounds(
+    out: Path, device: str, task: str = "InvertedDoublePendulum-v5", preset: str = "network"
+) -> litmus.Run:
     return litmus.train(
         "pssvf",
         task=task,
+        preset=preset,
         steps=400,
         round_size=8,
         overlap=False,
@@ -42,8 +45,10 @@ def check_agreement(cpu: litmus.Run, cuda: litmus.Run) -> None:
 
 
 @needs_gpu
-def test_first_rounds_agree_with_the_cpu(tmp_path: Path) -> None:
-    check_agreement(train_rounds(tmp_path / "cpu", "cpu"), train_rounds(tmp_path / "cuda", "cuda"))
+@pytest.mark.parametrize("preset", ["network", "default"])
+def test_first_rounds_agree_with_the_cpu(preset: str, tmp_path: Path) -> None:
+    cpu, cuda = (train_rounds(tmp_path / name, name, preset=preset) for name in ("cpu", "cuda"))
+    check_agreement(cpu, cuda)
 
 
 @needs_gpu

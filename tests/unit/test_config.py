@@ -154,3 +154,10 @@ def test_a_file_that_is_not_text_or_not_there_is_bad_input(tmp_path) -> None:
 def test_every_option_has_a_help_text(algorithm: str) -> None:
     for name, option in find_options(algorithm, {}).items():
         assert field_docstrings(option.owner)[name].strip().endswith("."), name
+
+
+def test_what_is_solved_for_needs_no_gpu() -> None:
+    task = {"task": "Swimmer-v5"}
+    assert make_config("pssvf", task).wanted_device == "cpu"
+    assert make_config("pssvf", {**task, "device": "cuda"}).wanted_device == "cuda"
+    assert make_config("pssvf", task, "network").wanted_device == "auto"

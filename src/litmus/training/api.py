@@ -269,7 +269,7 @@ def check_setup(config: TrainConfig) -> float:
     from litmus.training.memory import check_memory
     from litmus.training.setup import choose_device, design_policy
 
-    device = choose_device(config.device)
+    device = choose_device(config.wanted_device)
     if config.collector == "ray":
         from litmus.rollouts.cluster import check_address
 

@@ -65,7 +65,7 @@ class Trainer:
                     f"{restored.checkpoint} is of another policy network than the configuration "
                     "and the task describe"
                 )
-        self.device = choose_device(config.device)
+        self.device = choose_device(config.wanted_device)
         self.collector = make_collector(
             Setting(spec, self.architecture, config.seed),
             config.workers,
