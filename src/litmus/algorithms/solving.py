@@ -35,6 +35,7 @@ class Solver:
 
     def remember(self, policies: Tensor, returns: Sequence[float]) -> None:  # [B, P], [B]
         """A round of perturbed θ; θ has not moved since."""
+        self.noise_change = self.loss = 0.0
         torch.set_num_threads(1)  # as many on every machine: the last bits depend on it
         with torch.no_grad():
             asked = self._ask(policies)

@@ -229,6 +229,8 @@ class GaussianProcessEvaluator(Evaluator):
         In standard deviations of the returns; differentiable.
         """
         outputs, count = self._weigh(fingerprints, 0), len(self)
+        if not self.solved:
+            return outputs, torch.full_like(outputs, math.inf), torch.zeros_like(outputs)
         likeness = self._compare(self._find_squares(fingerprints)[:, :count])
         solved = torch.cholesky_solve(likeness.T, self._factorize())
         familiarity = (likeness * solved.T).sum(1).clamp(0, 1)

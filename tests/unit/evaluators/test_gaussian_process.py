@@ -125,6 +125,24 @@ def test_before_it_knows_anything_it_says_so() -> None:
     evaluator = make_evaluator()
     estimate = evaluator.predict([lambda states: states[:, :2]])
     assert (float(estimate.mean[0]), estimate.low, estimate.familiarity) == (0.0, None, None)
+    _, width, familiarity = evaluator.judge(ask(evaluator, draw_policies(2)))
+    assert width.tolist() == [np.inf, np.inf]
+    assert familiarity.tolist() == [0.0, 0.0]
+
+
+def test_policies_whose_actions_are_no_numbers_are_left_out() -> None:
+    evaluator, rows = make_evaluator(), draw_policies(8)
+    theta = rows[0].clone()
+    solver = Solver(ARCHITECTURE, theta, evaluator)
+    rows[3] = torch.nan
+    solver.remember(rows, list(range(8)))
+    assert len(evaluator) == 7
+    solver.learn(reach=0.5)
+    assert theta.isfinite().all()
+    solver.remember(torch.full_like(rows, torch.nan), list(range(8)))
+    before = theta.clone()
+    solver.learn(reach=0.5)
+    assert torch.equal(theta, before)
 
 
 def test_equal_returns_teach_nothing_and_leave_theta_alone() -> None:
