@@ -78,7 +78,7 @@ EVALUATORS = Registry(
         ),
         "kernel": Entry(
             "litmus.evaluators.kernel:KernelEvaluator",
-            "compares fingerprints with those of a zoo; `litmus fit` makes it",
+            "compares fingerprints with a zoo's; `litmus fit` makes it",
             NoOptions,
         ),
         "flat": Entry(
