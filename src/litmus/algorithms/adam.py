@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
+from litmus.config import PssvfConfig
+from litmus.evaluators.base import Evaluator
+
 
 @dataclass(frozen=True)
 class Group:
@@ -42,3 +45,15 @@ def set_lr(optimizer: Adam, rates: Sequence[float]) -> None:
             group["lr"].fill_(lr)
         else:
             group["lr"] = lr
+
+
+def group_parameters(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:
+    """Probing states may learn at a rate of their own, and fade."""
+    options = config.evaluator_options
+    lr, decay = options.get("probing_lr") or config.evaluator_lr, options.get("probing_decay", 0.0)
+    parameters: list[Tensor] = list(evaluator.parameters())
+    states = [one for one in parameters if one is evaluator.probing_states]
+    if not states or (lr, decay) == (config.evaluator_lr, 0.0):
+        return [Group(config.evaluator_lr, parameters)]
+    others = [one for one in parameters if one is not evaluator.probing_states]
+    return [Group(lr, states, decay), Group(config.evaluator_lr, others)]

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.algorithms.adam import Group, make_adam, set_lr
+from litmus.algorithms.adam import Group, group_parameters, make_adam, set_lr
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer, Recency
 from litmus.algorithms.initial import drawing_networks
@@ -177,7 +177,7 @@ class Pssvf(SavesAttributes):
         if isinstance(self.evaluator, GaussianProcessEvaluator):
             self.solver = Solver(architecture, self.theta, self.evaluator)
         else:
-            self.evaluator_optimizer = make_adam(*_group(self.evaluator, config))
+            self.evaluator_optimizer = make_adam(*group_parameters(self.evaluator, config))
             self.updates = accelerate(self._make_learner(), config, resources)
         self.running_normalizer = RunningNormalizer.empty(int(np.prod(architecture.state_shape)))
         self.steps = 0
@@ -279,9 +279,14 @@ class Pssvf(SavesAttributes):
             policies = [past.rebuild(self.config.seed, index) for past, index, _ in measured]
             returns = [cast(float, outcome.training_return) for *_, outcome in measured]
             if self.solver is not None:
-                self.solver.remember(torch.from_numpy(np.stack(policies)).to(self.device), returns)
+                center = measured[-1][0].flat_params  # with overlap, θ has moved since
+                rows = self._to_tensor(np.stack(policies))
+                self.solver.remember(rows, self._to_tensor(center), returns)
                 return
             self.buffer.add(np.stack(policies), returns, [past.number for past, *_ in measured])
+
+    def _to_tensor(self, values: NDArray[np.float32]) -> Tensor:
+        return torch.from_numpy(values).to(self.device)
 
     def _learn(self, measured: Round, steps: int) -> dict[str, float]:
         """From what is known after this round, which took so many steps."""
@@ -325,7 +330,7 @@ class Pssvf(SavesAttributes):
         if config.policy_step and config.policy_updates:
             self._set_policy_lr(round_number, turns)
         if config.evaluator_lr_decay:
-            groups = _group(self.evaluator, config)
+            groups = group_parameters(self.evaluator, config)
             fall = self._find_fall(config.evaluator_lr_decay, round_number)
             set_lr(optimizer, [group.lr / fall for group in groups])
         self.updates.begin_round(steps)
@@ -411,15 +416,3 @@ class Pssvf(SavesAttributes):
 def _to_numpy(flat_params: Tensor) -> NDArray[np.float32]:
     copy: NDArray[np.float32] = flat_params.detach().cpu().numpy().copy()
     return copy
-
-
-def _group(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:
-    """Probing states may learn at a rate of their own, and fade."""
-    options = config.evaluator_options
-    lr, decay = options.get("probing_lr") or config.evaluator_lr, options.get("probing_decay", 0.0)
-    parameters: list[Tensor] = list(evaluator.parameters())
-    states = [one for one in parameters if one is evaluator.probing_states]
-    if not states or (lr, decay) == (config.evaluator_lr, 0.0):
-        return [Group(config.evaluator_lr, parameters)]
-    others = [one for one in parameters if one is not evaluator.probing_states]
-    return [Group(lr, states, decay), Group(config.evaluator_lr, others)]

@@ -33,14 +33,14 @@ class Solver:
     loss: float = 0.0
     """The mean squared error of V on that round, which it had not learned from."""
 
-    def remember(self, policies: Tensor, returns: Sequence[float]) -> None:  # [B, P], [B]
-        """A round of perturbed θ; θ has not moved since."""
+    def remember(self, policies: Tensor, center: Tensor, returns: Sequence[float]) -> None:
+        """A round: policies [B, P], the θ [P] that was perturbed, and what each earned."""
         self.noise_change = self.loss = 0.0
         torch.set_num_threads(1)  # as many on every machine: the last bits depend on it
         with torch.no_grad():
             asked = self._ask(policies)
             are_finite = asked.isfinite().all(1)  # enormous noise makes actions that are not
-            change = (asked - self._ask(self.theta.detach()[None])).square().mean(1).sqrt()
+            change = (asked - self._ask(center[None])).square().mean(1).sqrt()
             earned = torch.tensor(returns, dtype=torch.float64, device=asked.device)
             asked, earned, change = asked[are_finite], earned[are_finite], change[are_finite]
             if not len(earned):
