@@ -14,6 +14,7 @@ import litmus
 from litmus.algorithms import read_config
 from litmus.algorithms.acceleration import make_fast_pssvf
 from litmus.algorithms.base import Resources
+from litmus.algorithms.turns import Turns
 from litmus.config import PssvfConfig, TrainConfig
 from litmus.evaluators.calibration import Calibration
 from litmus.evaluators.kernel import KernelEvaluator
@@ -142,7 +143,7 @@ class Updates:
         self.architecture = MlpArchitecture(task.state_shape, head, hidden)
         task.close()
         nobody: Any = None  # never asked: nothing is simulated here
-        self.algorithm = make_fast_pssvf(
+        algorithm = make_fast_pssvf(
             Resources(
                 self.config,
                 make_task_spec(self.config.task),
@@ -156,13 +157,13 @@ class Updates:
         flat = make_flat_params(self.architecture)
         generator = np.random.default_rng(0)
         noise = generator.standard_normal((policies, len(flat)), dtype=np.float32)
-        self.algorithm.buffer.add(
-            flat + 0.05 * noise, generator.random(policies).tolist(), [0] * policies
-        )
+        turns = algorithm.learning
+        assert isinstance(turns, Turns)
+        turns.buffer.add(flat + 0.05 * noise, generator.random(policies).tolist(), [0] * policies)
         # Sixteen different policies: the full work of a batch.
         self.slots = torch.arange(self.config.batch_size)
-        assert isinstance(self.algorithm.updates, CompiledUpdates)
-        self.updates = self.algorithm.updates
+        assert isinstance(turns.updates, CompiledUpdates)
+        self.updates = turns.updates
         self.updates.begin_round(steps=0)
 
     def update_evaluator(self) -> None:

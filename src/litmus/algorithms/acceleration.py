@@ -12,7 +12,8 @@ from torch import Tensor
 
 from litmus.algorithms.base import Resources
 from litmus.algorithms.capture import CapturedStep
-from litmus.algorithms.pssvf import Learner, Pssvf, Updates
+from litmus.algorithms.pssvf import Learner, Pssvf
+from litmus.algorithms.turns import Updates
 from litmus.config import PssvfConfig
 from litmus.native.updates import compile_updates
 

@@ -13,13 +13,13 @@
 W = 1 is the paper's schedule; W may also follow the length of the episodes. With `overlap`, the
 next round is simulated from the θ of *before* these updates while they are made: a lag of one
 round, always, so results stay reproducible. Vanilla PSSVF is this file with another evaluator.
-Faster forms of the updates are handed in. Where V is solved for and not learned in steps, the
-turns of updates are one solution and one climb (`solving.py`).
+Here are the loop and the two rules of an update. Batches and rates of the turns are in `turns.py`;
+faster forms of the rules are handed in. Where V is solved for and not learned in steps, the turns
+are one solution and one climb (`solving.py`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -30,14 +30,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.algorithms.adam import Group, group_parameters, make_adam, set_lr
+from litmus.algorithms.adam import Group, group_parameters, make_adam
 from litmus.algorithms.base import Progress, Resources
-from litmus.algorithms.buffer import Buffer, Recency
+from litmus.algorithms.buffer import Buffer
 from litmus.algorithms.initial import drawing_networks
-from litmus.algorithms.rounds import RoundPlan
+from litmus.algorithms.rounds import Pace, RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
-from litmus.algorithms.saved import SavesAttributes, build, load, save
+from litmus.algorithms.saved import SavesAttributes, load, save
 from litmus.algorithms.solving import Solver
+from litmus.algorithms.turns import Turns, Updates
 from litmus.config import PssvfConfig
 from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator, design_evaluator
@@ -46,15 +47,10 @@ from litmus.evaluators.smoothing import blur
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import FlatPopulation, flatten
-from litmus.rollouts.base import Outcome, Pending, Round
-from litmus.seeding import Stream, make_generator
+from litmus.rollouts.base import Pending, Round
 from litmus.tasks.base import Episode
 
-ADAM_SHARE = 0.8
-"""Of the learning rate, how far Adam moves a parameter per update when gradients are noisy."""
 STEP_FACTOR_BACK = 0.7
-RESTORED_AT_ONCE = 64
-"""Policies rebuilt together on a resume: a bound on memory."""
 
 
 @dataclass(frozen=True)
@@ -125,14 +121,6 @@ class Learner:
         """Before the updates of a round that collected so many steps."""
 
 
-class Updates(Protocol):
-    """A `Learner`, or a faster form of one."""
-
-    def begin_round(self, steps: int) -> None: ...
-
-    def update(self, slots: Tensor) -> Tensor: ...
-
-
 Accelerate = Callable[[Learner, PssvfConfig, Resources], Updates]
 
 
@@ -140,69 +128,74 @@ def take_as_it_is(learner: Learner, config: PssvfConfig, resources: Resources) -
     return learner
 
 
+class Learning(Protocol):
+    """How V and θ learn from rounds: in turns of updates, or by solving for V."""
+
+    def remember(self, measured: Round) -> None:
+        """Keep what a round tells."""
+
+    def learn(self, measured: Round, pace: Pace) -> tuple[float, float] | None:
+        """From what is known after this round: V's error and V(θ). None: nothing is known."""
+
+    def forget(self) -> None:
+        """What is true only near the θ of before: θ is elsewhere now."""
+
+    @property
+    def oldest_round(self) -> int | None:
+        """The oldest that `load_state_dict` must be given; None where it needs none."""
+
+    def state_dict(self) -> Mapping[str, Any]: ...
+
+    def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None: ...
+
+
 class Pssvf(SavesAttributes):
     keeps_rounds = True
     average: Tensor | None
     """Of θ over the rounds, where that is asked for."""
-    evaluator_optimizer: Adam | None
-    """None where the evaluator is solved for."""
-    saved = (
-        "theta",
-        "average",
-        "theta_optimizer",
-        "evaluator_optimizer",
-        "running_normalizer",
-        "plan",
-        "steps",
-        "step_factor",
-        "begun_in",
-    )
+    saved = ("theta", "average", "running_normalizer", "plan", "steps", "step_factor", "begun_in")
 
     def __init__(self, resources: Resources, accelerate: Accelerate = take_as_it_is) -> None:
         self.config = config = cast(PssvfConfig, resources.config)
         self.architecture = architecture = resources.architecture
-        self.collector, self.device = resources.collector, resources.device
+        self.collector = resources.collector
         with drawing_networks(config.seed):
-            self.theta = flatten(architecture.build()).to(self.device).requires_grad_()
+            self.theta = flatten(architecture.build()).to(resources.device).requires_grad_()
             self.evaluator = design_evaluator(
                 config.evaluator, architecture, config.evaluator_options
             )
-        self.evaluator.to(self.device)
+        self.evaluator.to(resources.device)
         self.average = self.theta.detach().clone() if config.policy_average else None
-        self.theta_optimizer = make_adam(Group(config.policy_lr, [self.theta]))
-        self.buffer = Buffer(config.buffer_size, architecture.num_params, self.device)
-        self.solver: Solver | None = None
-        self.updates: Updates | None = None
-        self.evaluator_optimizer = None
-        if isinstance(self.evaluator, GaussianProcessEvaluator):
-            self.solver = Solver(architecture, self.theta, self.evaluator)
-        else:
-            self.evaluator_optimizer = make_adam(*group_parameters(self.evaluator, config))
-            self.updates = accelerate(self._make_learner(), config, resources)
+        self.learning = self._make_learning(resources, accelerate)
         self.running_normalizer = RunningNormalizer.empty(int(np.prod(architecture.state_shape)))
         self.steps = 0
         self.step_factor = 1.0
         """Of θ's steps: smaller whenever learning went back."""
         self.begun_in = 0
         """The round that the beginning of now began in."""
-        self.recency = Recency(config.recency, config.recency_unit)
         self.plan = self._plan_round(number=0, first_episode=0, size=config.round_size)
         self._pending: Pending | None = None
 
-    def _make_learner(self) -> Learner:
-        config, optimizer = self.config, self.evaluator_optimizer
-        assert optimizer is not None
-        return Learner(
-            self.architecture,
+    def _make_learning(self, resources: Resources, accelerate: Accelerate) -> Learning:
+        config, architecture, evaluator = self.config, self.architecture, self.evaluator
+        if isinstance(evaluator, GaussianProcessEvaluator):
+            return Solver(architecture, self.theta, evaluator, config.seed)
+        of_theta = make_adam(Group(config.policy_lr, [self.theta]))
+        of_evaluator = make_adam(*group_parameters(evaluator, config))
+        buffer = Buffer(config.buffer_size, architecture.num_params, resources.device)
+        learner = Learner(
+            architecture,
             self.theta,
-            self.evaluator,
-            self.theta_optimizer,
-            optimizer,
-            self.buffer,
+            evaluator,
+            of_theta,
+            of_evaluator,
+            buffer,
             config.policy_updates,
             config.batches == "rounds",
             config.evaluator_options.get("probing_smoothing", 0),
         )
+        updates = accelerate(learner, config, resources)
+        return Turns(config, self.theta, evaluator, of_theta, of_evaluator, buffer, updates)
 
     def iterate(self) -> Progress:
         config, plan = self.config, self.plan
@@ -221,7 +214,7 @@ class Pssvf(SavesAttributes):
             self.plan = self._plan_round(*following)
             if self.steps < config.steps:
                 self._pending = self.collector.start(self.plan.request)
-        metrics = self._learn(measured, steps)
+        metrics = self._learn(measured)
         if self.average is not None:
             age = plan.number - self.begun_in
             share = (config.policy_average + 1) / (config.policy_average + 1 + age)
@@ -245,19 +238,14 @@ class Pssvf(SavesAttributes):
             number,
             _to_numpy(self.theta),
             self.normalizer,
-            self._find_noise(number),
+            self._find_pace(number).noise,
             first_episode,
             size,
             shared_start=self.config.shared_start,
         )
 
-    def _find_noise(self, round_number: int) -> float:
-        """The standard deviation of a round's noise."""
-        return self.config.noise / self._find_fall(self.config.noise_decay, round_number)
-
-    def _find_fall(self, decay: float, round_number: int) -> float:
-        """What is divided by, where something falls over so many rounds; 0: it does not fall."""
-        return math.sqrt(1 + (round_number - self.begun_in) / decay) if decay else 1.0
+    def _find_pace(self, round_number: int) -> Pace:
+        return Pace(self.config, round_number - self.begun_in, self.step_factor)
 
     def _choose_size(self, episode_steps: float) -> int:
         """How many episodes the next round has, from how long those of the last one were."""
@@ -266,91 +254,28 @@ class Pssvf(SavesAttributes):
         return max(config.round_size, min(wanted, config.max_round_size))
 
     def _store(self, measured: Round, episodes: list[Episode]) -> None:
-        """Put the round into the buffer and the normaliser; what is not finite is left out."""
+        """Keep the round and what was seen in it; what is not finite is left out."""
         for episode in episodes:
             if episode.is_finite:
                 self.running_normalizer.merge(episode.moments)
-        self._fill_buffer([(measured, *kept) for kept in measured.kept])
+        if measured.kept:
+            self.learning.remember(measured)
         self.evaluator.set_normalizer(self.normalizer)
 
-    def _fill_buffer(self, measured: list[tuple[Round, int, Outcome]]) -> None:
-        """From round, episode index and outcome of each policy."""
-        if measured:
-            policies = [past.rebuild(self.config.seed, index) for past, index, _ in measured]
-            returns = [cast(float, outcome.training_return) for *_, outcome in measured]
-            if self.solver is not None:
-                center = measured[-1][0].flat_params  # with overlap, θ has moved since
-                rows = self._to_tensor(np.stack(policies))
-                self.solver.remember(rows, self._to_tensor(center), returns)
-                return
-            self.buffer.add(np.stack(policies), returns, [past.number for past, *_ in measured])
-
-    def _to_tensor(self, values: NDArray[np.float32]) -> Tensor:
-        return torch.from_numpy(values).to(self.device)
-
-    def _learn(self, measured: Round, steps: int) -> dict[str, float]:
-        """From what is known after this round, which took so many steps."""
-        number = measured.number
-        if self.solver is not None:
-            if not measured.kept:
-                return {}
-            loss, value = self.solver.learn(self._find_step(number))
-        elif len(self.buffer):
-            turns = self.config.round_turns or len(measured.episodes)
-            loss, value = self._update(number, turns, steps)
-        else:
+    def _learn(self, measured: Round) -> dict[str, float]:
+        learned = self.learning.learn(measured, self._find_pace(measured.number))
+        if learned is None:
             return {}
+        loss, value = learned
         metrics = {"evaluator_loss": loss}
         if self.config.policy_updates:
             metrics["predicted_return"] = value
         if not all(map(np.isfinite, metrics.values())) or not self.theta.isfinite().all():
             raise RunFailed(
-                f"learning diverged in round {number}: a parameter or loss is not finite; "
+                f"learning diverged in round {measured.number}: a parameter or loss is not finite; "
                 "smaller learning rates may help"
             )
         return metrics
-
-    def _update(self, round_number: int, turns: int, steps: int) -> tuple[float, float]:
-        """So many turns of U_V + U_π updates; the mean error and the last V(θ)."""
-        config, optimizer = self.config, self.evaluator_optimizer
-        assert self.updates is not None
-        assert optimizer is not None
-        in_rounds = config.batches == "rounds"
-        draw = self.buffer.draw_rounds if in_rounds else self.buffer.draw
-        slots = draw(
-            turns * config.evaluator_updates,
-            config.batch_size,
-            self.recency,
-            make_generator(config.seed, Stream.BATCHES, round_number),
-        )
-        if config.standardize_returns:
-            buffer = self.buffer
-            describe = buffer.describe_returns_in_rounds if in_rounds else buffer.describe_returns
-            self.evaluator.set_return_statistics(*describe(self.recency))
-        if config.policy_step and config.policy_updates:
-            self._set_policy_lr(round_number, turns)
-        if config.evaluator_lr_decay:
-            groups = group_parameters(self.evaluator, config)
-            fall = self._find_fall(config.evaluator_lr_decay, round_number)
-            set_lr(optimizer, [group.lr / fall for group in groups])
-        self.updates.begin_round(steps)
-        batches = torch.from_numpy(slots).to(self.device)
-        batches = batches.view(turns, config.evaluator_updates, config.batch_size)
-        losses, values = torch.stack([self.updates.update(batch) for batch in batches]).unbind(1)
-        return float(losses.mean()), float(values[-1])
-
-    def _find_step(self, round_number: int) -> float:
-        """How far θ may move after a round, in standard deviations of its noise."""
-        config = self.config
-        step = self.step_factor * config.policy_step if config.policy_updates else 0.0
-        return step / self._find_fall(config.policy_step_decay, round_number)
-
-    def _set_policy_lr(self, round_number: int, turns: int) -> None:
-        """Adam moves each of P parameters by about the learning rate, in every update."""
-        length = self._find_step(round_number) * self._find_noise(round_number)
-        updates = turns * self.config.policy_updates
-        lr = length / (ADAM_SHARE * updates * math.sqrt(self.architecture.num_params))
-        set_lr(self.theta_optimizer, [lr])
 
     @property
     def center(self) -> Mapping[str, Any]:
@@ -382,35 +307,22 @@ class Pssvf(SavesAttributes):
         load(self.theta, theta, Tensor)
         if self.average is not None:
             load(self.average, theta, Tensor)
-        if self.solver is not None:
-            self.solver.evaluator.forget()  # it is about policies far from here
-        for moments in self.theta_optimizer.state.values():
-            for moment in moments.values():
-                moment.zero_()
+        self.learning.forget()
         if not self.config.overlap:
             self.plan = self._plan_round(self.plan.number, self.plan.first_episode, self.plan.size)
 
     @property
     def oldest_round(self) -> int:
-        if self.solver is not None:
-            return self.plan.number  # none is needed
-        oldest = self.buffer.oldest_round
-        return 0 if oldest is None else oldest
+        oldest = self.learning.oldest_round
+        return self.plan.number if oldest is None else oldest
 
     def state_dict(self) -> Mapping[str, Any]:
-        return {**super().state_dict(), "stored": self.buffer.stored}
+        return {**super().state_dict(), **self.learning.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
         super().load_state_dict(state, ())
+        self.learning.load_state_dict(state, rounds)
         self._pending = None
-        measured = [(past, *kept) for past in rounds for kept in past.kept]
-        stored: int = build(int, state["stored"])
-        held = min(stored, self.buffer.capacity)
-        if held > len(measured):
-            raise ValueError(f"{held} measured policies were expected, not {len(measured)}")
-        self.buffer.skip(stored - held)
-        for start in range(len(measured) - held, len(measured), RESTORED_AT_ONCE):
-            self._fill_buffer(measured[start : start + RESTORED_AT_ONCE])
 
 
 def _to_numpy(flat_params: Tensor) -> NDArray[np.float32]:

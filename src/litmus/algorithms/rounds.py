@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from litmus.config import PssvfConfig
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Outcome, Request, Round
 from litmus.seeding import Stream
@@ -50,3 +52,30 @@ class RoundPlan:
             [Outcome.of(episode) for episode in episodes],
             self.antithetic,
         )
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How far a round of Algorithm 1 goes: what falls over the rounds since its beginning."""
+
+    config: PssvfConfig
+    age: int
+    """Rounds since the beginning."""
+    step_factor: float
+    """Of θ's steps."""
+
+    def find_fall(self, decay: float) -> float:
+        """What is divided by, where something falls over so many rounds; 0: it does not fall."""
+        return math.sqrt(1 + self.age / decay) if decay else 1.0
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation of the perturbations."""
+        return self.config.noise / self.find_fall(self.config.noise_decay)
+
+    @property
+    def policy_step(self) -> float:
+        """How far θ may move after the round, in standard deviations of its noise."""
+        config = self.config
+        step = self.step_factor * config.policy_step if config.policy_updates else 0.0
+        return step / self.find_fall(config.policy_step_decay)

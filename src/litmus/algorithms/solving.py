@@ -9,13 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from litmus.algorithms.rounds import Pace
+from litmus.algorithms.saved import SavesAttributes
 from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import FlatPopulation
+from litmus.rollouts.base import Round
 
 STEPS = 5
 """Of the climb; its direction is found anew in each."""
@@ -24,16 +28,33 @@ HALVINGS, LONGEST = 5, 1e3
 
 
 @dataclass
-class Solver:
+class Solver(SavesAttributes):
     architecture: Architecture
     theta: Tensor  # [P]
     evaluator: GaussianProcessEvaluator
+    seed: int = 0
     noise_change: float = 0.0
     """By how much the noise of the newest round changes what a policy does."""
     loss: float = 0.0
     """The mean squared error of V on that round, which it had not learned from."""
 
-    def remember(self, policies: Tensor, center: Tensor, returns: Sequence[float]) -> None:
+    saved: ClassVar = ()
+    oldest_round: ClassVar = None
+    """Nothing needs to be kept beside the evaluator."""
+
+    def remember(self, measured: Round) -> None:
+        policies, returns = measured.rebuild_kept(self.seed)
+        # With overlap, θ has moved since it was perturbed.
+        rows, center = map(torch.from_numpy, (policies, measured.flat_params))
+        self.take_in(rows.to(self.theta.device), center.to(self.theta.device), returns)
+
+    def learn(self, measured: Round, pace: Pace) -> tuple[float, float] | None:
+        return self.solve(pace.policy_step) if measured.kept else None
+
+    def forget(self) -> None:
+        self.evaluator.forget()  # it is about policies far from here
+
+    def take_in(self, policies: Tensor, center: Tensor, returns: Sequence[float]) -> None:
         """A round: policies [B, P], the θ [P] that was perturbed, and what each earned."""
         self.noise_change = self.loss = 0.0
         torch.set_num_threads(1)  # as many on every machine: the last bits depend on it
@@ -49,7 +70,7 @@ class Solver:
             self.noise_change = float(change.mean())
             self.evaluator.remember(asked, earned)
 
-    def learn(self, reach: float) -> tuple[float, float]:
+    def solve(self, reach: float) -> tuple[float, float]:
         """V's error on the policies of the round, and V(θ) after the climb."""
         if len(self.evaluator):
             self.evaluator.solve()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,11 @@ class Round:
     def rebuild(self, seed: int, index: int) -> NDArray[np.float32]:  # [P]
         """The policy that episode `index` of this run measured."""
         return perturb(self.flat_params, self.noise, seed, index, self.antithetic)
+
+    def rebuild_kept(self, seed: int) -> tuple[NDArray[np.float32], list[float]]:
+        """The policies [B, P] that were measured, and their training returns: at least one."""
+        policies = np.stack([self.rebuild(seed, index) for index, _ in self.kept])
+        return policies, [cast(float, one.training_return) for _, one in self.kept]
 
     @property
     def kept(self) -> list[tuple[int, Outcome]]:

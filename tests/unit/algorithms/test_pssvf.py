@@ -60,7 +60,7 @@ def test_the_policys_step_is_in_units_of_the_noise_and_falls() -> None:
         turns = options.get("round_turns") or algorithm.config.round_size
         for number in range(3):
             algorithm.iterate()
-            (group,) = algorithm.theta_optimizer.param_groups
+            (group,) = algorithm.learning.theta_optimizer.param_groups
             moved = group["lr"] * turns * algorithm.config.policy_updates
             length = moved * np.sqrt(algorithm.theta.numel())
             assert 0.8 * length == pytest.approx(2.0 * 0.03 / np.sqrt(1 + number))
@@ -86,7 +86,7 @@ def test_going_back_restores_theta_and_normaliser_and_makes_smaller_steps() -> N
     algorithm.iterate()
     center, theta = algorithm.center, algorithm.flat_params
     normalizer, following = algorithm.normalizer, algorithm.plan
-    (group,) = algorithm.theta_optimizer.param_groups
+    (group,) = algorithm.learning.theta_optimizer.param_groups
     rate = group["lr"]
     algorithm.iterate()
     assert not np.array_equal(algorithm.flat_params, theta)
@@ -101,7 +101,7 @@ def test_going_back_restores_theta_and_normaliser_and_makes_smaller_steps() -> N
 
 def test_another_beginning_has_another_policy_and_steps_as_at_first() -> None:
     algorithm = make("pssvf", policy_step=2.0, policy_step_decay=1.0, policy_average=2.0)
-    (group,) = algorithm.theta_optimizer.param_groups
+    (group,) = algorithm.learning.theta_optimizer.param_groups
     seen, rates = [algorithm.flat_params], []
     for number in range(1, 4):
         algorithm.iterate()

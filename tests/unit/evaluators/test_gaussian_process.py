@@ -80,11 +80,11 @@ def test_the_loss_is_the_error_on_what_it_has_not_learned_from() -> None:
     evaluator, rows = make_evaluator(), draw_policies(24)
     solver = Solver(ARCHITECTURE, rows[0].clone(), evaluator)
     returns = earn(ask(evaluator, rows))
-    solver.remember(rows[:16], solver.theta, returns[:16].tolist())
-    assert solver.learn(0.0)[0] == pytest.approx(float(returns[:16].var(correction=0)))
+    solver.take_in(rows[:16], solver.theta, returns[:16].tolist())
+    assert solver.solve(0.0)[0] == pytest.approx(float(returns[:16].var(correction=0)))
     errors = value(evaluator, rows[16:]) - returns[16:]
-    solver.remember(rows[16:], solver.theta, returns[16:].tolist())
-    assert solver.learn(0.0)[0] == pytest.approx(float(errors.square().mean()))
+    solver.take_in(rows[16:], solver.theta, returns[16:].tolist())
+    assert solver.solve(0.0)[0] == pytest.approx(float(errors.square().mean()))
 
 
 def test_the_oldest_policies_make_room() -> None:
@@ -135,13 +135,13 @@ def test_policies_whose_actions_are_no_numbers_are_left_out() -> None:
     theta = rows[0].clone()
     solver = Solver(ARCHITECTURE, theta, evaluator)
     rows[3] = torch.nan
-    solver.remember(rows, solver.theta, list(range(8)))
+    solver.take_in(rows, solver.theta, list(range(8)))
     assert len(evaluator) == 7
-    solver.learn(reach=0.5)
+    solver.solve(reach=0.5)
     assert theta.isfinite().all()
-    solver.remember(torch.full_like(rows, torch.nan), solver.theta, list(range(8)))
+    solver.take_in(torch.full_like(rows, torch.nan), solver.theta, list(range(8)))
     before = theta.clone()
-    solver.learn(reach=0.5)
+    solver.solve(reach=0.5)
     assert torch.equal(theta, before)
 
 
@@ -149,8 +149,8 @@ def test_equal_returns_teach_nothing_and_leave_theta_alone() -> None:
     evaluator, rows = make_evaluator(), draw_policies(8)
     theta = rows[0].clone()
     solver = Solver(ARCHITECTURE, theta, evaluator)
-    solver.remember(rows, solver.theta, [7.0] * 8)
-    assert solver.learn(reach=1.0) == (0.0, 7.0)
+    solver.take_in(rows, solver.theta, [7.0] * 8)
+    assert solver.solve(reach=1.0) == (0.0, 7.0)
     assert torch.equal(theta, rows[0])
 
 
@@ -182,11 +182,11 @@ def test_theta_climbs_no_farther_than_it_may(reach: float) -> None:
     solver = Solver(ARCHITECTURE, theta, evaluator)
     rows = theta + 0.1 * draw_policies(48, spread=1.0)
     before = ask(evaluator, theta[None])
-    solver.remember(rows, solver.theta, earn(ask(evaluator, rows)).tolist())
+    solver.take_in(rows, solver.theta, earn(ask(evaluator, rows)).tolist())
     evaluator.solve()
     merit = float(evaluator.merit(before))
     coefficients = evaluator.coefficients.clone()
-    solver.learn(reach)
+    solver.solve(reach)
     after = ask(evaluator, theta[None])
     moved = float((after - before).square().mean().sqrt())
     # The last of five steps may go beyond, by its own length.
@@ -200,6 +200,6 @@ def test_without_reach_theta_stays() -> None:
     evaluator, rows = make_evaluator(), draw_policies(8)
     theta = rows[0].clone()
     solver = Solver(ARCHITECTURE, theta, evaluator)
-    solver.remember(rows, solver.theta, list(range(8)))
-    solver.learn(reach=0.0)
+    solver.take_in(rows, solver.theta, list(range(8)))
+    solver.solve(reach=0.0)
     assert torch.equal(theta, rows[0])
