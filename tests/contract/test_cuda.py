@@ -11,6 +11,14 @@ import torch
 from tiny_images import OPTIONS, write_set
 
 import litmus
+from litmus.policies.actions import ActionHead
+from litmus.policies.cnn import CnnArchitecture
+from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.base import Request, Setting
+from litmus.rollouts.batched import BatchedCollector
+from litmus.seeding import Stream
+from litmus.tasks.base import Episode, TaskSpec
+from litmus.tasks.classification import ClassificationTask
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU here")
 
@@ -67,6 +75,66 @@ def test_rounds_on_images_agree_with_the_cpu(tmp_path: Path) -> None:
     check_agreement(*runs)
     states = [run.evaluator.probing_observations for run in runs]
     torch.testing.assert_close(states[1], states[0], rtol=0, atol=2e-2)
+
+
+def make_collector(device: str, images: int, size: int = 28) -> BatchedCollector:
+    generator = np.random.default_rng(0)
+    pixels, labels = generator.random((600, size, size)), generator.integers(10, size=600)
+    task = ClassificationTask(pixels, labels, images_per_episode=images, classes=10)
+    head = ActionHead.for_task("auto", task.actions)
+    architecture = CnnArchitecture(task.state_shape, head, convolution_scale=0.1)
+    setting = Setting(TaskSpec("unused:unused"), architecture, seed=3)
+    return BatchedCollector(setting, task, device)
+
+
+def make_request(collector: BatchedCollector, number: int, size: int = 32) -> Request:
+    """Every round has another θ, another normaliser and other images."""
+    generator = np.random.default_rng(number)
+    count, pixels = collector.setting.architecture.num_params, 28 * 28
+    return Request(
+        generator.normal(0, 0.05, count).astype(np.float32),
+        Normalizer(generator.normal(size=pixels), generator.uniform(0.5, 2, size=pixels)),
+        0.02,
+        Stream.TRAINING,
+        range(number * size, (number + 1) * size),
+        start_index=number * size,
+    )
+
+
+def describe(episodes: list[Episode]) -> list[tuple[float, float]]:
+    return [(one.return_, one.training_return) for one in episodes]
+
+
+@needs_gpu
+@pytest.mark.parametrize("benchmark", [False, True])
+def test_rounds_measured_as_a_graph_are_those_measured_as_they_come(
+    benchmark: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first runs as it is, the second is recorded, the others are replayed. Images come in two
+    pieces, and other sizes in between change nothing."""
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", benchmark)
+    captured, plain = (make_collector("cuda", images=1024) for _ in range(2))
+    plain.__dict__["graph"] = None
+    seen = set()
+    for number in range(5):
+        for size in (32, 7):
+            request = make_request(captured, number, size)
+            found, expected = (describe(one.start(request).result()) for one in (captured, plain))
+            assert found == expected
+            seen.update(found)
+    assert len(seen) > 5 * (32 + 7) / 2  # not the same numbers again and again
+    assert captured.graph is not None
+    assert captured.graph.captured.is_recorded
+
+
+@needs_gpu
+def test_rounds_measured_as_a_graph_agree_with_the_cpu() -> None:
+    cuda, cpu = (make_collector(device, images=64) for device in ("cuda", "cpu"))
+    for number in range(4):
+        request = make_request(cpu, number, size=8)
+        here, there = (one.start(request).result() for one in (cpu, cuda))
+        for one, other in zip(here, there, strict=True):
+            assert other.training_return == pytest.approx(one.training_return, rel=2e-2)
 
 
 @needs_gpu

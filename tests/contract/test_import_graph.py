@@ -15,7 +15,7 @@ SOURCE = Path(litmus.__file__).parent
 
 ORDER = (
     *("counts", "errors", "registry", "fields", "option_list", "config", "options"),
-    *("files", "streams", "seeding"),
+    *("files", "streams", "seeding", "capture"),
     *("tasks", "policies", "rollouts", "evaluators", "algorithms", "presets", "runs"),
     *("training", "analysis", "judging", "reports", "experiments", "cli"),
 )

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from litmus.algorithms.base import Resources
-from litmus.algorithms.capture import CapturedStep
 from litmus.algorithms.pssvf import Learner, Pssvf
 from litmus.algorithms.turns import Updates
+from litmus.capture import CapturedStep, is_ours
 from litmus.config import PssvfConfig
 from litmus.native.updates import compile_updates
 
@@ -27,17 +27,11 @@ def make_fast_pssvf(resources: Resources) -> Pssvf:
 
 def accelerate(learner: Learner, config: PssvfConfig, resources: Resources) -> Updates:
     if resources.device.type == "cuda":
-        return CapturedUpdates(learner) if can_be_captured(learner) else learner
+        ours = is_ours(learner.architecture, learner.evaluator)
+        return CapturedUpdates(learner) if ours else learner
     sharing = CoreSharing.of(learner, config, resources.cores)
     compiled = compile_updates(learner, config.batch_size, sharing.count_threads)
     return compiled or TorchUpdates(learner, sharing)
-
-
-def can_be_captured(learner: Learner) -> bool:
-    """A graph replays what was recorded: whatever a user's own class decides in Python would
-    silently be decided once and for all."""
-    own = (type(learner.architecture), type(learner.evaluator))
-    return all(kind.__module__.startswith("litmus.") for kind in own)
 
 
 @dataclass(frozen=True)
@@ -90,4 +84,4 @@ class CapturedUpdates:
         pass
 
     def update(self, slots: Tensor) -> Tensor:
-        return self.captured(slots, self.storage.version)
+        return self.captured(slots, version=self.storage.version)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from litmus.algorithms.base import Resources
-from litmus.algorithms.capture import CapturedStep
 from litmus.algorithms.ddpg import Ddpg, Learner, Updates
+from litmus.capture import CapturedStep, is_ours
 from litmus.config import DdpgConfig
 from litmus.native.ddpg_updates import compile_updates
 
@@ -21,9 +21,7 @@ def make_fast_ddpg(resources: Resources) -> Ddpg:
 
 def accelerate(learner: Learner, config: DdpgConfig, resources: Resources) -> Updates:
     if resources.device.type == "cuda":
-        # A graph replays what was recorded: a user's own class may decide things in Python.
-        is_ours = type(learner.architecture).__module__.startswith("litmus.")
-        return CapturedBlock(learner) if is_ours else learner
+        return CapturedBlock(learner) if is_ours(learner.architecture) else learner
     compiled = compile_updates(learner, config.batch_size, resources.cores)
     return compiled or TorchUpdates(learner, resources.cores)
 
@@ -46,4 +44,4 @@ class CapturedBlock:
         self.captured = CapturedStep(learner.update_all)
 
     def update_all(self, places: Tensor) -> Tensor:
-        return self.captured(places, version=0)  # everything stays where it is
+        return self.captured(places)  # everything stays where it is

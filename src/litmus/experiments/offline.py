@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.optim import Adam
 
-from litmus.algorithms.capture import CapturedStep
+from litmus.capture import CapturedStep
 from litmus.errors import BadInput
 from litmus.evaluators.fingerprint import FingerprintEvaluator
 from litmus.experiments.offline_settings import OfflineSettings
@@ -223,7 +223,7 @@ def fit(
         for rate, lr in zip(rates, (settings.probing_lr, settings.evaluator_lr), strict=True):
             rate.fill_(share * lr)
         places = torch.randint(len(returns), (settings.batch_size,), device=device)
-        _ = captured(places, 0) if on_cuda else step(places)
+        _ = captured(places) if on_cuda else step(places)
         learned(update + 1)
     for parameter in parameters:
         parameter.requires_grad_(False)  # frozen from here on

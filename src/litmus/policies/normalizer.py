@@ -30,9 +30,20 @@ class Normalizer:
 
     def normalize(self, observations: Tensor) -> Tensor:  # [N, *state]
         """What a network sees of raw observations, in their own dtype."""
-        mean, std = (
-            observations.new_tensor(values).reshape(observations.shape[1:])
-            for values in (self.mean, self.std)
-        )
-        normalized: Tensor = (observations - mean) / std
-        return normalized
+        return self.to_tensors(observations).normalize(observations)
+
+    def to_tensors(self, like: Tensor) -> TensorNormalizer:
+        """For observations of this dtype, where they are."""
+        return TensorNormalizer(like.new_tensor(self.mean), like.new_tensor(self.std))
+
+
+@dataclass(frozen=True)
+class TensorNormalizer:
+    """A normaliser that is on a device already: nothing is copied there to use it."""
+
+    mean: Tensor  # [D]
+    std: Tensor  # [D]
+
+    def normalize(self, observations: Tensor) -> Tensor:  # [N, *state]
+        shape = observations.shape[1:]
+        return (observations - self.mean.view(shape)) / self.std.view(shape)

@@ -19,7 +19,7 @@ from torch.func import functional_call, vmap
 from litmus.errors import BadInput
 from litmus.policies.architecture import Architecture
 from litmus.policies.judgeable import Judgeable, ask, check_state_shape
-from litmus.policies.normalizer import Normalizer
+from litmus.policies.normalizer import Normalizer, TensorNormalizer
 from litmus.policies.rows import Rows, stack_rows
 
 
@@ -43,7 +43,7 @@ class FlatPopulation:
 
     architecture: Architecture
     rows: Rows  # [B, P]
-    normalizer: Normalizer | None = None
+    normalizer: Normalizer | TensorNormalizer | None = None
 
     def __len__(self) -> int:
         return len(self.rows)

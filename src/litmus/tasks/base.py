@@ -195,6 +195,22 @@ class HoldsOut(Protocol):
         """As `measure`."""
 
 
+@runtime_checkable
+class MeasuresInTensors(Protocol):
+    """What such a task may offer beside: `measure` of policies that share a seed as a function of
+    tensors alone, which can be recorded once and replayed. Optional."""
+
+    def draw_places(self, seed: int) -> NDArray[np.int64]:
+        """What an episode with this seed draws; the shape is always the same."""
+
+    def measure_places(self, population: AskablePopulation, places: Tensor) -> Tensor:
+        """All of the measuring. Nothing is copied to or from the device of policies and places,
+        after the first time."""
+
+    def to_episodes(self, measured: Tensor) -> list[Episode]:
+        """One per policy."""
+
+
 @dataclass(frozen=True)
 class TaskSpec:
     """How to build a task, in words that can travel to another process."""

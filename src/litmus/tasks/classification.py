@@ -100,8 +100,20 @@ class ClassificationTask:
 
     def measure_all_held_out(self, population: AskablePopulation) -> list[Episode]:
         """One episode per policy, each on all the images that are held out."""
-        places = np.arange(len(self.held_out))
-        return self._to_episodes([self._ask(population, places, is_held_out=True)])
+        import torch
+
+        places = torch.arange(len(self.held_out), device=population.device)
+        return self.to_episodes(self._ask(population, places, is_held_out=True))
+
+    def draw_places(self, seed: int) -> NDArray[np.int64]:
+        return self._draw(self.train, seed)
+
+    def measure_places(self, population: AskablePopulation, places: Tensor) -> Tensor:  # [2, B]
+        return self._ask(population, places, is_held_out=False)
+
+    def to_episodes(self, measured: Tensor) -> list[Episode]:  # [2, B]
+        """Read back from the device at once."""
+        return [self._make_episode(*one) for one in zip(*measured.tolist(), strict=True)]
 
     def close(self) -> None:
         pass
@@ -114,46 +126,40 @@ class ClassificationTask:
         is_held_out: bool,
     ) -> list[Episode]:
         """Policies with the same seed see the same images: they are asked together."""
+        import torch
+
         places_of: dict[int, list[int]] = {}
         for place, seed in enumerate(seeds):
             places_of.setdefault(seed, []).append(place)
         measured = [
             self._ask(
                 population if len(places_of) == 1 else population.select(places),
-                self._draw(images, seed),
+                torch.from_numpy(self._draw(images, seed)).to(population.device),
                 is_held_out,
             )
             for seed, places in places_of.items()
         ]
         order = np.argsort([place for places in places_of.values() for place in places])
-        episodes = self._to_episodes(measured)
+        episodes = self.to_episodes(torch.cat(measured, dim=1))
         return [episodes[place] for place in order]
 
     def _ask(
-        self, population: AskablePopulation, places: NDArray[np.int64], is_held_out: bool
+        self, population: AskablePopulation, places: Tensor, is_held_out: bool
     ) -> Tensor:  # [2, B]
         """Mean loss and share of right answers of each policy on the images in these places."""
         import torch
 
         images, labels = self._move(population.device, is_held_out)
-        chosen = torch.from_numpy(places).to(population.device)
         passes = PASSES_AT_ONCE.get(population.device.type, PASSES_AT_ONCE["cpu"])
         at_once = max(1, passes // len(population))
         sums = torch.zeros(2, len(population), dtype=torch.float64, device=population.device)
-        for piece in torch.split(chosen, at_once):
+        for piece in torch.split(places, at_once):
             wanted = labels[piece].expand(len(population), -1)  # [B, images]
             probabilities = population.actions(images[piece])  # [B, images, A]
             right = probabilities.gather(2, wanted.unsqueeze(2)).squeeze(2)
             sums[0] -= right.clamp_min(LEAST_PROBABILITY).log().sum(1, dtype=torch.float64)
             sums[1] += (probabilities.argmax(2) == wanted).sum(1)
         return sums / len(places)
-
-    def _to_episodes(self, measured: Sequence[Tensor]) -> list[Episode]:
-        """From tensors [2, B]; read back from the device once."""
-        import torch
-
-        losses, hits = torch.cat(list(measured), dim=1).tolist()
-        return [self._make_episode(*one) for one in zip(losses, hits, strict=True)]
 
     def _make_episode(self, loss: float, hits: float) -> Episode:
         return Episode(100 * hits, -loss, 1, self._moments)
