@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -22,6 +22,8 @@ class Group:
     parameters: list[Tensor]
     decay: float = 0.0
     """This times a parameter is added to its gradient: it fades where nothing else moves it."""
+    lr_decay: float = 0.0
+    """The rounds over which the learning rate falls; 0: it does not fall."""
 
 
 def make_adam(*groups: Group) -> Adam:
@@ -48,12 +50,18 @@ def set_lr(optimizer: Adam, rates: Sequence[float]) -> None:
 
 
 def group_parameters(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:
-    """Probing states may learn at a rate of their own, and fade."""
+    """Probing states may learn at a rate of their own, which may fall by itself, and fade."""
     options = config.evaluator_options
-    lr, decay = options.get("probing_lr") or config.evaluator_lr, options.get("probing_decay", 0.0)
     parameters: list[Tensor] = list(evaluator.parameters())
     states = [one for one in parameters if one is evaluator.probing_states]
-    if not states or (lr, decay) == (config.evaluator_lr, 0.0):
-        return [Group(config.evaluator_lr, parameters)]
     others = [one for one in parameters if one is not evaluator.probing_states]
-    return [Group(lr, states, decay), Group(config.evaluator_lr, others)]
+    usual = Group(config.evaluator_lr, others, lr_decay=config.evaluator_lr_decay)
+    of_states = Group(
+        options.get("probing_lr") or usual.lr,
+        states,
+        options.get("probing_decay", usual.decay),
+        options.get("probing_lr_decay") or usual.lr_decay,
+    )
+    if not states or replace(of_states, parameters=others) == usual:
+        return [replace(usual, parameters=parameters)]
+    return [of_states, usual]

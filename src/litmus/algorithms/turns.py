@@ -82,10 +82,9 @@ class Turns(SavesAttributes):
             length = pace.policy_step * pace.noise
             rate = length / (ADAM_SHARE * updates * math.sqrt(self.theta.numel()))
             set_lr(self.theta_optimizer, [rate])
-        if config.evaluator_lr_decay:
-            groups = group_parameters(self.evaluator, config)
-            fall = pace.find_fall(config.evaluator_lr_decay)
-            set_lr(self.evaluator_optimizer, [group.lr / fall for group in groups])
+        groups = group_parameters(self.evaluator, config)
+        rates = [group.lr / pace.find_fall(group.lr_decay) for group in groups]
+        set_lr(self.evaluator_optimizer, rates)
 
     def forget(self) -> None:
         for moments in self.theta_optimizer.state.values():

@@ -118,6 +118,16 @@ def test_another_beginning_has_another_policy_and_steps_as_at_first() -> None:
     assert np.array_equal(again.flat_params, seen[2])  # the seed's own, whatever was learned
 
 
+def test_probing_states_settle_sooner_than_the_rest_of_the_evaluator() -> None:
+    algorithm = make("pssvf", probing_lr=1e-2, evaluator_lr=1e-3, probing_lr_decay=1.0)
+    rates = []
+    for _ in range(4):
+        algorithm.iterate()
+        rates.append([one["lr"] for one in algorithm.learning.evaluator_optimizer.param_groups])
+    assert [one for one, _ in rates] == pytest.approx([1e-2 / age**0.5 for age in (1, 2, 3, 4)])
+    assert {other for _, other in rates} == {1e-3}
+
+
 def test_probing_states_fade_where_nothing_speaks_for_them() -> None:
     sizes = []
     for decay in (0.0, 1.0):
