@@ -7,6 +7,7 @@ step θ up the merit, until what it does has changed by `reach` times what the n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -23,8 +24,10 @@ from litmus.rollouts.base import Round
 
 STEPS = 5
 """Of the climb; its direction is found anew in each."""
-HALVINGS, LONGEST = 5, 1e3
-"""Of the search for the length of a step, and where it gives up."""
+SHORTEST, LONGEST = 1e-3, 1e3
+"""Lengths of a step that are tried first, and where the search gives up."""
+TRIES, TOLERANCE = 30, 0.02
+"""Of that search, and by which share the change that it finds may be off."""
 
 
 @dataclass
@@ -59,9 +62,10 @@ class Solver(SavesAttributes):
         self.noise_change = self.loss = 0.0
         torch.set_num_threads(1)  # as many on every machine: the last bits depend on it
         with torch.no_grad():
-            asked = self._ask(policies)
+            asked = self._ask(torch.cat([policies, center[None]]))
+            asked, of_center = asked[:-1], asked[-1:]
             are_finite = asked.isfinite().all(1)  # enormous noise makes actions that are not
-            change = (asked - self._ask(center[None])).square().mean(1).sqrt()
+            change = find_change(asked, of_center)
             earned = torch.tensor(returns, dtype=torch.float64, device=asked.device)
             asked, earned, change = asked[are_finite], earned[are_finite], change[are_finite]
             if not len(earned):
@@ -82,45 +86,45 @@ class Solver(SavesAttributes):
     def _climb(self, farthest: float) -> None:
         if not farthest > 0:
             return
-        theta = self.theta.detach().clone()
-        with torch.no_grad():
-            start = self._ask(theta[None])
-        length: float | None = None
+        theta, length = self.theta.detach(), 0.0
+        start: Tensor | None = None
         for _ in range(STEPS):
-            direction = self._find_direction(theta)
-            if direction is None:
-                return
-            if length is None:
-                length = self._find_length(theta, direction, start, farthest / STEPS)
-            theta = theta + length * direction
-            if self._measure_change(theta, start) > farthest:
+            asking = theta.requires_grad_()
+            asked = self._ask(asking[None])
+            theta, now = asking.detach(), asked.detach()
+            start = now if start is None else start
+            if float(find_change(now, start)) > farthest:
                 break
+            (gradient,) = torch.autograd.grad(asked, asking, self.evaluator.find_slope(now))
+            norm = float(gradient.norm())
+            if not 0 < norm < math.inf:  # the merit is flat
+                return
+            direction = gradient / norm
+            length = length or self._find_length(theta, direction, start, farthest / STEPS)
+            theta = theta + length * direction
         with torch.no_grad():
             self.theta.copy_(theta)
 
-    def _find_direction(self, theta: Tensor) -> Tensor | None:  # [P] -> [P]
-        """Of length 1; None where the merit is flat."""
-        theta = theta.clone().requires_grad_()
-        (gradient,) = torch.autograd.grad(self.evaluator.merit(self._ask(theta[None]))[0], theta)
-        norm = gradient.norm()
-        return gradient / norm if bool(norm > 0) and bool(norm.isfinite()) else None
-
     def _find_length(self, theta: Tensor, direction: Tensor, start: Tensor, change: float) -> float:
         """Along the direction, to where what the policy does has changed so much."""
-        low, high = 0.0, 1e-3
-        while high < LONGEST and self._measure_change(theta + high * direction, start) < change:
-            high *= 2
-        for _ in range(HALVINGS):
-            middle = (low + high) / 2
-            if self._measure_change(theta + middle * direction, start) < change:
-                low = middle
-            else:
-                high = middle
-        return high
-
-    def _measure_change(self, theta: Tensor, start: Tensor) -> float:
-        with torch.no_grad():
-            return float((self._ask(theta[None]) - start).square().mean().sqrt())
+        low, high, length = 0.0, LONGEST, SHORTEST
+        for _ in range(TRIES):
+            with torch.no_grad():
+                asked = self._ask((theta + length * direction)[None])
+            share = float(find_change(asked, start)) / change
+            if abs(share - 1) < TOLERANCE:
+                break
+            low, high = (length, high) if share < 1 else (low, length)
+            # Almost in proportion, so far; where it is not, in the middle of what is left.
+            length = length / share if share > 0 else high
+            if not low < length < high:
+                length = (low + high) / 2
+        return length
 
     def _ask(self, rows: Tensor) -> Tensor:  # [B, P] -> [B, K · A]
         return self.evaluator.fingerprints(FlatPopulation(self.architecture, rows))
+
+
+def find_change(asked: Tensor, before: Tensor) -> Tensor:  # [B, F], [1, F] -> [B]
+    """By how much policies do something else than one did before."""
+    return (asked - before).square().mean(1).sqrt()

@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any, Self
 
 import torch
@@ -27,6 +29,7 @@ from litmus.policies.architecture import Architecture
 from litmus.policies.grouped import GroupedPopulation
 from litmus.policies.judgeable import Judgeable
 from litmus.policies.population import Population
+from litmus.rollouts.machine import count_learning_cores
 
 LENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 """That are tried, in median distances between the policies learned from."""
@@ -171,30 +174,25 @@ class GaussianProcessEvaluator(Evaluator):
         some = torch.arange(stored - min(len(self), MOST_TRIED), stored, device=targets.device)
         some %= self.capacity
         squares, targets = self.squares[some][:, some], targets[some] - targets[some].mean()
-        others = ~torch.eye(len(some), dtype=torch.bool, device=squares.device)
-        self.unit.fill_(squares[others].median().clamp_min(NEAREST))
-        best = -math.inf
-        for length in LENGTHS:
-            gram = self._compare(squares, length).float()  # enough to tell them apart, and fast
-            eigenvalues, vectors = torch.linalg.eigh(gram)
-            turned, newest = targets @ vectors, vectors[-PREDICTED:]
-            for noise in NOISES:
-                scales = eigenvalues.clamp_min(0) + noise
-                certainty = newest.square() @ (1 / scales)  # the diagonal of the inverse
-                errors = (newest @ (turned / scales)) / certainty  # each left out
-                variances = (turned.square() / scales).mean() / certainty
-                likelihood = -float((variances.log() + errors.square() / variances).sum())
-                if likelihood > best:
-                    best = likelihood
-                    self.length.fill_(length)
-                    self.noise.fill_(noise)
+        # The median of what is not on the diagonal, whose zeros come before.
+        middle = len(some) * (len(some) + 1) // 2
+        self.unit.fill_(squares.flatten().kthvalue(middle).values.clamp_min(NEAREST))
+        squares = squares.float()  # enough to tell lengths and noises apart, and fast
+
+        def try_length(length: float) -> Tensor:
+            return find_likelihoods(self._compare(squares, length), targets)
+
+        likelihoods = torch.cat([*start_threads().map(try_length, LENGTHS)])
+        best = int(likelihoods.nan_to_num(-math.inf).argmax())
+        self.length.fill_(LENGTHS[best // len(NOISES)])
+        self.noise.fill_(NOISES[best % len(NOISES)])
 
     def _compare(self, squares: Tensor, length: float | Tensor | None = None) -> Tensor:
         """Likeness, from squared distances of any shape."""
         length = self.length if length is None else length
         squares = squares / (self.unit * length**2)
-        near, far = torch.exp(-squares / 2), torch.exp(-torch.sqrt(squares + CORNER))
-        return (1 - FAR_SHARE) * near + FAR_SHARE * far
+        near, far = (squares * -0.5).exp_(), (squares + CORNER).sqrt_().neg().exp_()
+        return (near * (1 - FAR_SHARE)).add_(far * FAR_SHARE)
 
     def _find_squares(self, fingerprints: Tensor) -> Tensor:  # [B, F] -> [B, N]
         references = self.references
@@ -211,8 +209,18 @@ class GaussianProcessEvaluator(Evaluator):
         return self._weigh(self.fingerprints(population), 0)
 
     def merit(self, fingerprints: Tensor) -> Tensor:  # [B, F] -> [B]
-        """What θ climbs; differentiable."""
+        """What θ climbs."""
         return self._weigh(fingerprints, 1)
+
+    def find_slope(self, fingerprints: Tensor) -> Tensor:  # [B, F] -> [B, F]
+        """The gradient of the merit."""
+        unit = self.unit * self.length**2
+        squares = self._find_squares(fingerprints) / unit
+        near, root = (squares * -0.5).exp_(), (squares + CORNER).sqrt_()
+        slopes = (1 - FAR_SHARE) * near + FAR_SHARE * root.neg().exp_() / root
+        weights = self.coefficients[1] * slopes  # [B, N]
+        away = weights.sum(1, keepdim=True) * fingerprints - weights @ self.references
+        return away / (-unit * fingerprints.shape[1])
 
     def measure_loss(self, fingerprints: Tensor, returns: Tensor) -> float:  # [B, F], [B]
         """The mean squared error of V; while it knows nothing, that of the mean of these."""
@@ -257,6 +265,26 @@ class GaussianProcessEvaluator(Evaluator):
             "capacity": self.capacity,
             "probing_range": list(self.probing_range),
         }
+
+
+@lru_cache(maxsize=1)
+def start_threads() -> ThreadPoolExecutor:
+    """For decompositions beside each other; one core each, since the last bits depend on it."""
+    cores = count_learning_cores()
+    return ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,))
+
+
+def find_likelihoods(gram: Tensor, targets: Tensor) -> Tensor:  # [N, N], [N] -> [NOISES]
+    """Of the newest targets, each predicted from all the others, with each of the noises."""
+    eigenvalues, vectors = torch.linalg.eigh(gram)
+    noises = torch.tensor(NOISES, dtype=gram.dtype, device=gram.device)
+    weights = 1 / (eigenvalues.clamp_min(0)[:, None] + noises)  # [N, NOISES]
+    turned, newest = (targets @ vectors)[:, None], vectors[-PREDICTED:]
+    certainty = newest.square() @ weights  # the diagonal of the inverse
+    errors = (newest @ (turned * weights)) / certainty  # each left out
+    variances = (turned.square() * weights).mean(0) / certainty
+    likelihoods: Tensor = -(variances.log() + errors.square() / variances).sum(0)
+    return likelihoods
 
 
 def find_merits(returns: Tensor) -> Tensor:  # [N], float64 -> [N]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,15 @@ import torch
 from torch import Tensor
 
 from litmus.algorithms.solving import Solver
+from litmus.evaluators import gaussian_process
 from litmus.evaluators.base import load_evaluator
-from litmus.evaluators.gaussian_process import GaussianProcessEvaluator, find_merits
+from litmus.evaluators.gaussian_process import (
+    NOISES,
+    PREDICTED,
+    GaussianProcessEvaluator,
+    find_likelihoods,
+    find_merits,
+)
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.population import FlatPopulation
@@ -74,6 +82,52 @@ def test_what_is_solved_is_the_formula_of_the_module() -> None:
     alpha = np.linalg.solve(likeness + float(evaluator.noise) * np.eye(30), targets)
     expected = returns.mean() + returns.std() * (likeness @ alpha)
     np.testing.assert_allclose(value(evaluator, rows).numpy(), expected, rtol=1e-6)
+
+
+def test_length_and_noise_are_judged_by_predicting_each_policy_from_the_others() -> None:
+    generator = np.random.default_rng(0)
+    count = PREDICTED + 6
+    points, targets = generator.normal(size=(count, 3)), generator.normal(size=count)
+    gram = np.exp(-np.square(points[:, None] - points).sum(2) / 2)
+    expected = []
+    for noise in NOISES:
+        covariance = gram + noise * np.eye(count)
+        scale = targets @ np.linalg.solve(covariance, targets) / count
+        likelihood = 0.0
+        for one in range(count - PREDICTED, count):
+            others = np.delete(np.arange(count), one)
+            weights = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, one])
+            variance = scale * (covariance[one, one] - weights @ covariance[others, one])
+            error = targets[one] - weights @ targets[others]
+            likelihood -= np.log(variance) + error**2 / variance
+        expected.append(likelihood)
+    found = find_likelihoods(torch.from_numpy(gram), torch.from_numpy(targets))
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-8)
+
+
+def test_the_slope_is_the_gradient_of_the_merit() -> None:
+    evaluator, rows = make_evaluator(), draw_policies(40)
+    teach(evaluator, rows)
+    evaluator.solve()
+    for asked in (ask(evaluator, draw_policies(3, seed=4)), ask(evaluator, rows[:1])):
+        fingerprints = asked.detach().requires_grad_()
+        (expected,) = torch.autograd.grad(evaluator.merit(fingerprints).sum(), fingerprints)
+        found = evaluator.find_slope(fingerprints.detach())
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for cores in (1, 3):
+        threads = ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,))
+        monkeypatch.setattr(gaussian_process, "start_threads", lambda threads=threads: threads)
+        evaluator = make_evaluator()
+        teach(evaluator, draw_policies(64))
+        evaluator.solve()
+        found.append(evaluator.state_dict())
+        threads.shutdown()
+    for name, tensor in found[0].items():
+        assert torch.equal(tensor, found[1][name]), name
 
 
 def test_the_loss_is_the_error_on_what_it_has_not_learned_from() -> None:
