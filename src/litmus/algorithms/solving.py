@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -18,6 +18,7 @@ from torch import Tensor
 from litmus.algorithms.rounds import Pace
 from litmus.algorithms.saved import SavesAttributes
 from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
+from litmus.native.merit import compile_merit
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Round
@@ -30,6 +31,32 @@ TRIES, TOLERANCE = 30, 0.02
 """Of that search, and by which share the change that it finds may be off."""
 
 
+class Merit(Protocol):
+    """Of one policy [P]."""
+
+    def ask(self, theta: Tensor) -> Tensor:
+        """What it does in the probing states.  [1, K · A]"""
+
+    def find_uphill(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """Likewise, and the gradient of its merit.  [1, K · A], [P]"""
+
+
+@dataclass(frozen=True)
+class TorchMerit:
+    architecture: Architecture
+    evaluator: GaussianProcessEvaluator
+
+    def ask(self, theta: Tensor) -> Tensor:
+        return self.evaluator.fingerprints(FlatPopulation(self.architecture, theta[None]))
+
+    def find_uphill(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        theta = theta.detach().requires_grad_()
+        asked = self.ask(theta)
+        slope = self.evaluator.find_slope(asked.detach())
+        (gradient,) = torch.autograd.grad(asked, theta, slope)
+        return asked.detach(), gradient
+
+
 @dataclass
 class Solver(SavesAttributes):
     architecture: Architecture
@@ -40,6 +67,10 @@ class Solver(SavesAttributes):
     """By how much the noise of the newest round changes what a policy does."""
     loss: float = 0.0
     """The mean squared error of V on that round, which it had not learned from."""
+
+    def __post_init__(self) -> None:
+        parts = (self.architecture, self.theta, self.evaluator)
+        self.merit: Merit = compile_merit(*parts) or TorchMerit(self.architecture, self.evaluator)
 
     saved: ClassVar = ()
     oldest_round: ClassVar = None
@@ -62,7 +93,8 @@ class Solver(SavesAttributes):
         self.noise_change = self.loss = 0.0
         torch.set_num_threads(1)  # as many on every machine: the last bits depend on it
         with torch.no_grad():
-            asked = self._ask(torch.cat([policies, center[None]]))
+            population = FlatPopulation(self.architecture, torch.cat([policies, center[None]]))
+            asked = self.evaluator.fingerprints(population)
             asked, of_center = asked[:-1], asked[-1:]
             are_finite = asked.isfinite().all(1)  # enormous noise makes actions that are not
             change = find_change(asked, of_center)
@@ -89,13 +121,10 @@ class Solver(SavesAttributes):
         theta, length = self.theta.detach(), 0.0
         start: Tensor | None = None
         for _ in range(STEPS):
-            asking = theta.requires_grad_()
-            asked = self._ask(asking[None])
-            theta, now = asking.detach(), asked.detach()
-            start = now if start is None else start
-            if float(find_change(now, start)) > farthest:
+            asked, gradient = self.merit.find_uphill(theta)
+            start = asked if start is None else start
+            if float(find_change(asked, start)) > farthest:
                 break
-            (gradient,) = torch.autograd.grad(asked, asking, self.evaluator.find_slope(now))
             norm = float(gradient.norm())
             if not 0 < norm < math.inf:  # the merit is flat
                 return
@@ -109,8 +138,7 @@ class Solver(SavesAttributes):
         """Along the direction, to where what the policy does has changed so much."""
         low, high, length = 0.0, LONGEST, SHORTEST
         for _ in range(TRIES):
-            with torch.no_grad():
-                asked = self._ask((theta + length * direction)[None])
+            asked = self.merit.ask(theta + length * direction)
             share = float(find_change(asked, start)) / change
             if abs(share - 1) < TOLERANCE:
                 break
@@ -120,9 +148,6 @@ class Solver(SavesAttributes):
             if not low < length < high:
                 length = (low + high) / 2
         return length
-
-    def _ask(self, rows: Tensor) -> Tensor:  # [B, P] -> [B, K · A]
-        return self.evaluator.fingerprints(FlatPopulation(self.architecture, rows))
 
 
 def find_change(asked: Tensor, before: Tensor) -> Tensor:  # [B, F], [1, F] -> [B]

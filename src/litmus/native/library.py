@@ -74,6 +74,25 @@ class EvaluatorCall(ctypes.Structure):
     )
 
 
+class MeritCall(ctypes.Structure):
+    """`litmus_merit`."""
+
+    _fields_ = (
+        ("policy", PopulationCall),
+        ("squashing", SquashingCall),
+        ("outputs", c_void_p),
+        ("slopes", c_void_p),
+        ("units", c_void_p),
+        ("fingerprint", c_void_p),
+        ("others", c_int64),
+        ("references", c_void_p),
+        ("weights", c_void_p),
+        ("unit", c_double),
+        ("far_share", c_double),
+        ("corner", c_double),
+    )
+
+
 class AdamCall(ctypes.Structure):
     """`litmus_adam`."""
 
@@ -176,6 +195,8 @@ class Library:
                 (POINTER(EvaluatorCall), c_void_p, c_void_p, c_void_p, c_void_p),
             ),
             ("litmus_climb", c_float, (POINTER(EvaluatorCall), c_void_p)),
+            ("litmus_ask", None, (POINTER(MeritCall),)),
+            ("litmus_find_uphill", None, (POINTER(MeritCall), c_void_p, c_void_p)),
             ("litmus_adam_step", None, (POINTER(AdamCall), c_void_p, c_int, c_int64)),
             ("litmus_scratch_size", c_int64, (POINTER(Shape),)),
             ("litmus_act", None, (POINTER(Actor),)),
@@ -197,6 +218,8 @@ class Library:
         self.backward = library.litmus_backward
         self.fit = library.litmus_fit
         self.climb = library.litmus_climb
+        self.ask = library.litmus_ask
+        self.find_uphill = library.litmus_find_uphill
         self.adam_step = library.litmus_adam_step
         self.scratch_size = library.litmus_scratch_size
         self.act = library.litmus_act
