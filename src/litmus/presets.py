@@ -205,7 +205,9 @@ def _default(algorithm: str, task: str) -> Values:
     return values | {
         "steps": 1_000_000,
         "hidden": (64, 64),
+        # The noise follows what it changes: a fifth of half the range of each action.
         "noise": 0.1,
+        "noise_change": 0.2,
         "beginnings": 4,
         "round_size": 8,
         "overlap": False,
@@ -228,7 +230,7 @@ def _network(algorithm: str, task: str) -> Values:
     values = _default(algorithm, task)
     if task in IMAGE_SETS or algorithm != "pssvf":
         return values
-    del values["remembered_policies"]
+    del values["remembered_policies"], values["noise_change"]
     return values | {
         "evaluator": "fingerprint",
         "round_size": 16,

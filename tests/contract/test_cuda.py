@@ -106,13 +106,13 @@ def describe(episodes: list[Episode]) -> list[tuple[float, float]]:
 
 
 @needs_gpu
-@pytest.mark.parametrize("benchmark", [False, True])
+@pytest.mark.parametrize("searches", [False, True])
 def test_rounds_measured_as_a_graph_are_those_measured_as_they_come(
-    benchmark: bool, monkeypatch: pytest.MonkeyPatch
+    searches: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first runs as it is, the second is recorded, the others are replayed. Images come in two
     pieces, and other sizes in between change nothing."""
-    monkeypatch.setattr(torch.backends.cudnn, "benchmark", benchmark)
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", searches)
     captured, plain = (make_collector("cuda", images=1024) for _ in range(2))
     plain.__dict__["graph"] = None
     seen = set()

@@ -119,6 +119,7 @@ def test_an_option_changes_what_is_learned_or_measured(
         ("probing_states", 5),
         ("probing_low", -1.0),
         ("policy_step", 2.0),
+        ("noise_change", 0.3),
     ],
 )
 def test_an_option_of_an_evaluator_that_is_solved_for_changes_the_run(

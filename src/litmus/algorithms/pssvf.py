@@ -51,6 +51,8 @@ from litmus.rollouts.base import Pending, Round
 from litmus.tasks.base import Episode
 
 STEP_FACTOR_BACK = 0.7
+MOST_CHANGE = 2.0
+"""By which the noise is multiplied or divided from one round to the next."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,10 @@ class Learning(Protocol):
         """What is true only near the θ of before: θ is elsewhere now."""
 
     @property
+    def noise_change(self) -> float:
+        """By how much the noise of the newest round changed what a policy does; 0: unknown."""
+
+    @property
     def oldest_round(self) -> int | None:
         """The oldest that `load_state_dict` must be given; None where it needs none."""
 
@@ -153,7 +159,10 @@ class Pssvf(SavesAttributes):
     keeps_rounds = True
     average: Tensor | None
     """Of θ over the rounds, where that is asked for."""
-    saved = ("theta", "average", "running_normalizer", "plan", "steps", "step_factor", "begun_in")
+    saved = (
+        *("theta", "average", "running_normalizer", "plan", "steps"),
+        *("step_factor", "noise_factor", "begun_in"),
+    )
 
     def __init__(self, resources: Resources, accelerate: Accelerate = take_as_it_is) -> None:
         self.config = config = cast(PssvfConfig, resources.config)
@@ -171,6 +180,8 @@ class Pssvf(SavesAttributes):
         self.steps = 0
         self.step_factor = 1.0
         """Of θ's steps: smaller whenever learning went back."""
+        self.noise_factor = 1.0
+        """Of the noise, where that follows what it changes."""
         self.begun_in = 0
         """The round that the beginning of now began in."""
         self.plan = self._plan_round(number=0, first_episode=0, size=config.round_size)
@@ -245,7 +256,8 @@ class Pssvf(SavesAttributes):
         )
 
     def _find_pace(self, round_number: int) -> Pace:
-        return Pace(self.config, round_number - self.begun_in, self.step_factor)
+        age = round_number - self.begun_in
+        return Pace(self.config, age, self.step_factor, self.noise_factor)
 
     def _choose_size(self, episode_steps: float) -> int:
         """How many episodes the next round has, from how long those of the last one were."""
@@ -260,7 +272,13 @@ class Pssvf(SavesAttributes):
                 self.running_normalizer.merge(episode.moments)
         if measured.kept:
             self.learning.remember(measured)
+            self._adapt_noise(measured.number)
         self.evaluator.set_normalizer(self.normalizer)
+
+    def _adapt_noise(self, round_number: int) -> None:
+        wanted, found = self._find_pace(round_number).noise_change, self.learning.noise_change
+        if wanted and found:
+            self.noise_factor *= min(max(wanted / found, 1 / MOST_CHANGE), MOST_CHANGE)
 
     def _learn(self, measured: Round) -> dict[str, float]:
         learned = self.learning.learn(measured, self._find_pace(measured.number))

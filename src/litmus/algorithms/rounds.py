@@ -63,6 +63,8 @@ class Pace:
     """Rounds since the beginning."""
     step_factor: float
     """Of θ's steps."""
+    noise_factor: float
+    """Of the noise."""
 
     def find_fall(self, decay: float) -> float:
         """What is divided by, where something falls over so many rounds; 0: it does not fall."""
@@ -71,7 +73,13 @@ class Pace:
     @property
     def noise(self) -> float:
         """The standard deviation of the perturbations."""
-        return self.config.noise / self.find_fall(self.config.noise_decay)
+        return self.noise_factor * self.config.noise / self.find_fall(self.config.noise_decay)
+
+    @property
+    def noise_change(self) -> float:
+        """By how much the noise shall change what a policy does; 0: by whatever it does."""
+        wanted: float = self.config.evaluator_options.get("noise_change", 0.0)
+        return wanted / self.find_fall(self.config.noise_decay)
 
     @property
     def policy_step(self) -> float:

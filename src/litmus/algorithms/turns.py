@@ -49,6 +49,7 @@ class Turns(SavesAttributes):
     buffer: Buffer
     updates: Updates
     saved: ClassVar = ("theta_optimizer", "evaluator_optimizer")
+    noise_change: ClassVar = 0.0
 
     def remember(self, measured: Round) -> None:
         policies, returns = measured.rebuild_kept(self.config.seed)

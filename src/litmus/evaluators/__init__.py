@@ -47,6 +47,10 @@ MOST_REMEMBERED = 10_000
 class GaussianProcessOptions(ProbingOptions):
     remembered_policies: int = between(2, MOST_REMEMBERED, 256)
     """Measured policies that the evaluator is solved for: the newest."""
+    noise_change: float = between(0, 1e6, 0.0)
+    """Let the noise follow what it changes: after each round σ becomes as large as makes perturbed
+    policies differ from θ in the probing states by so many half ranges of the actions; it begins as
+    noise says. 0: it stays so."""
 
 
 @dataclass(frozen=True)

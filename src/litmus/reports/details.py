@@ -173,7 +173,8 @@ class DetailsInProgress:
         details.constant = find_constant_components(rounds, visited, is_normalized)
         self._start_rendering()
         if details.evaluator is not None:
-            self._judge(run, details.evaluator, policy, sample)
+            noise = rounds[-1].noise if rounds else float(details.record.config.get("noise", 0))
+            self._judge(run, details.evaluator, policy, sample, noise)
 
     def _read_policies(self, run: Run, policy: Policy) -> tuple[list[Round], PolicySample | None]:
         """The rounds that were measured, and policies out of them; of an algorithm that learns no
@@ -209,7 +210,12 @@ class DetailsInProgress:
             self.details.snapshots = states.reshape(*states.shape[:2], -1)
 
     def _judge(
-        self, run: Run, evaluator: Evaluator, policy: Policy, sample: PolicySample | None
+        self,
+        run: Run,
+        evaluator: Evaluator,
+        policy: Policy,
+        sample: PolicySample | None,
+        noise: float,
     ) -> None:
         details = self.details
         if sample is not None and len(sample.measured):
@@ -218,12 +224,11 @@ class DetailsInProgress:
                 "what V predicts for policies it learned from",
                 lambda: judge(evaluator, policy.architecture, sample),
             )
-        noise = details.record.config.get("noise")
         if noise:
             self._tell(PARTS[4])
             details.fresh = self._try(
                 "what V predicts for unseen policies",
-                lambda: self._judge_fresh(run, evaluator, policy, float(noise)),
+                lambda: self._judge_fresh(run, evaluator, policy, noise),
             )
 
     def _judge_fresh(

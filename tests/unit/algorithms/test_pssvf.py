@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,9 @@ def make(name: str, spec: TaskSpec = TARGET, **options):
     architecture = MlpArchitecture(
         task.state_shape, ActionHead.for_task("auto", task.actions), hidden=(4,)
     )
-    values = {"task": "target", "round_size": 2, "evaluator_hidden": [16], "steps": 1000}
+    values = {"task": "target", "round_size": 2, "steps": 1000}
+    if options.get("evaluator") != "gaussian-process":
+        values["evaluator_hidden"] = [16]
     config = read_config(name, {**values, **options})
     collector = SerialCollector(Setting(spec, architecture, config.seed))
     device = torch.device("cpu")
@@ -51,6 +54,22 @@ def test_rounds_grow_where_episodes_are_short() -> None:
     sizes = [algorithm.iterate().episodes for _ in range(3)]
     assert sizes == [2, 4, 4]
     assert make("pssvf", round_size=2, round_steps=3).iterate().episodes == 2
+
+
+@pytest.mark.parametrize("noise", [1e-4, 30.0])
+def test_noise_follows_what_it_changes(noise: float) -> None:
+    """Wherever it began; where it shall fall, what it changes falls."""
+    process = {"evaluator": "gaussian-process", "policy_step": 0.1, "round_size": 64}
+    for decay in (0.0, 5.0):
+        algorithm = make("pssvf", noise=noise, noise_change=0.2, noise_decay=decay, **process)
+        found = []
+        for number in range(40):
+            algorithm.iterate()
+            found.append(algorithm.learning.noise_change * math.sqrt(1 + number / (decay or 1e9)))
+        assert np.mean(found[20:]) == pytest.approx(0.2, rel=0.1)
+    constant = make("pssvf", noise=noise, **process)
+    constant.iterate()
+    assert constant.plan.noise == noise
 
 
 def test_the_policys_step_is_in_units_of_the_noise_and_falls() -> None:
