@@ -68,13 +68,13 @@ class Solver(SavesAttributes):
     loss: float = 0.0
     """The mean squared error of V on that round, which it had not learned from."""
 
-    def __post_init__(self) -> None:
-        parts = (self.architecture, self.theta, self.evaluator)
-        self.merit: Merit = compile_merit(*parts) or TorchMerit(self.architecture, self.evaluator)
-
     saved: ClassVar = ()
     oldest_round: ClassVar = None
     """Nothing needs to be kept beside the evaluator."""
+
+    def __post_init__(self) -> None:
+        parts = (self.architecture, self.theta, self.evaluator)
+        self.merit: Merit = compile_merit(*parts) or TorchMerit(self.architecture, self.evaluator)
 
     def remember(self, measured: Round) -> None:
         policies, returns = measured.rebuild_kept(self.seed)
@@ -112,7 +112,7 @@ class Solver(SavesAttributes):
             self.evaluator.solve()
             self._climb(reach * self.noise_change)
         with torch.no_grad():
-            value = self.evaluator.value(FlatPopulation(self.architecture, self.theta[None]))
+            value = self.evaluator.value_of(self.merit.ask(self.theta))
         return self.loss, float(value[0])
 
     def _climb(self, farthest: float) -> None:

@@ -224,12 +224,15 @@ class GaussianProcessEvaluator(Evaluator):
 
     def measure_loss(self, fingerprints: Tensor, returns: Tensor) -> float:  # [B, F], [B]
         """The mean squared error of V; while it knows nothing, that of the mean of these."""
-        said = self.to_returns(self._weigh(fingerprints, 0)) if self.solved else returns.mean()
+        said = self.value_of(fingerprints) if self.solved else returns.mean()
         return float((said - returns).square().mean())
 
     def value_of_actions(self, actions: Tensor) -> Tensor:  # [B, K, A] -> [B]
         """V of policies that do this in the probing states."""
-        return self.to_returns(self._weigh(self._in_units(actions), 0))
+        return self.value_of(self._in_units(actions))
+
+    def value_of(self, fingerprints: Tensor) -> Tensor:  # [B, F] -> [B]
+        return self.to_returns(self._weigh(fingerprints, 0))
 
     def judge(self, fingerprints: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Output, half width of the interval and familiarity.  [B], [B], [B]
