@@ -169,9 +169,9 @@ class PssvfConfig(TrainConfig):
     follows the evaluator's gradient."""
 
     beginnings: int = between(1, 100, 1)
-    """Untrained policies to begin with, a round each; learning goes on with the one that is then
-    measured best. Several take a selection_share, and are no more than a quarter of the run has
-    steps for."""
+    """Untrained policies to begin with, some rounds each; learning goes on with the one that is
+    then measured best. Several take a selection_share, and are no more than a quarter of the run
+    has steps for."""
     round_size: int = between(1, MOST_EPISODES, 16)
     """Episodes per round, each with its own perturbation of one θ; updates follow after a round.
     1 is the paper's schedule."""

@@ -205,9 +205,9 @@ def _default(algorithm: str, task: str) -> Values:
     return values | {
         "steps": 1_000_000,
         "hidden": (64, 64),
-        # The noise follows what it changes: a fifth of half the range of each action.
+        # The noise follows what it changes: a quarter of half the range of each action.
         "noise": 0.1,
-        "noise_change": 0.2,
+        "noise_change": 0.25,
         "beginnings": 4,
         "round_size": 8,
         "overlap": False,

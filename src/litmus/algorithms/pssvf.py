@@ -143,6 +143,12 @@ class Learning(Protocol):
         """What is true only near the θ of before: θ is elsewhere now."""
 
     @property
+    def memory(self) -> Mapping[str, Any]:
+        """What `forget` loses, for `recall`."""
+
+    def recall(self, memory: Mapping[str, Any]) -> None: ...
+
+    @property
     def noise_change(self) -> float:
         """By how much the noise of the newest round changed what a policy does; 0: unknown."""
 
@@ -298,24 +304,32 @@ class Pssvf(SavesAttributes):
     @property
     def center(self) -> Mapping[str, Any]:
         """Where learning stands, to go back to."""
-        theta = torch.from_numpy(self.flat_params)
-        return {"theta": theta, "normalizer": save(self.running_normalizer)}
+        return {
+            "theta": torch.from_numpy(self.flat_params),
+            "normalizer": save(self.running_normalizer),
+            "noise_factor": self.noise_factor,
+            "memory": dict(self.learning.memory),
+        }
 
     def go_back(self, center: Mapping[str, Any], *, has_lost: bool) -> None:
-        """To a `center` of before, and on, with smaller steps where learning has lost it."""
+        """To a `center` of before, and on; where learning has lost it, with smaller steps and
+        without what it knew then, which had led it away."""
         self.running_normalizer = load(
             self.running_normalizer, center["normalizer"], RunningNormalizer
         )
+        self.noise_factor = load(self.noise_factor, center["noise_factor"], float)
         self._move_to(center["theta"])
         if has_lost:
             self.step_factor *= STEP_FACTOR_BACK
+        else:
+            self.learning.recall(center["memory"])
 
     @property
     def beginnings(self) -> int:
         return self.config.beginnings
 
     def begin_anew(self, number: int) -> None:
-        """With another θ. V, what it learns from and the normaliser stay."""
+        """With another θ; the normaliser stays, and all that is true of any θ."""
         self.begun_in, self.step_factor = self.plan.number, 1.0
         with drawing_networks(self.config.seed, number):
             self._move_to(flatten(self.architecture.build()))

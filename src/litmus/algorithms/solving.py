@@ -8,9 +8,9 @@ step θ up the merit, until what it does has changed by `reach` times what the n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -87,6 +87,13 @@ class Solver(SavesAttributes):
 
     def forget(self) -> None:
         self.evaluator.forget()  # it is about policies far from here
+
+    @property
+    def memory(self) -> Mapping[str, Any]:
+        return {name: one.clone() for name, one in self.evaluator.state_dict().items()}
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        self.evaluator.load_state_dict(memory)
 
     def take_in(self, policies: Tensor, center: Tensor, returns: Sequence[float]) -> None:
         """A round: policies [B, P], the θ [P] that was perturbed, and what each earned."""

@@ -50,6 +50,8 @@ class Turns(SavesAttributes):
     updates: Updates
     saved: ClassVar = ("theta_optimizer", "evaluator_optimizer")
     noise_change: ClassVar = 0.0
+    memory: ClassVar[Mapping[str, Any]] = {}
+    """V and the buffer stay, whatever θ is."""
 
     def remember(self, measured: Round) -> None:
         policies, returns = measured.rebuild_kept(self.config.seed)
@@ -91,6 +93,9 @@ class Turns(SavesAttributes):
         for moments in self.theta_optimizer.state.values():
             for moment in moments.values():
                 moment.zero_()
+
+    def recall(self, memory: Mapping[str, Any]) -> None:
+        """There is nothing to recall."""
 
     @property
     def oldest_round(self) -> int | None:

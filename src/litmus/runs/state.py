@@ -125,6 +125,8 @@ class SelectionState:
     """Beginnings of the run that are over."""
     beginning: int = 0
     """The one that θ is from."""
+    begun_at: int = 0
+    """Steps of the run before it."""
     best_beginning: int = 0
     """The one that the best policy is from."""
 

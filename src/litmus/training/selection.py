@@ -33,8 +33,10 @@ FINALISTS, MOST_TIMES, FINAL_SHARE = 3, 8, 0.02
 are cheap, and no more of the run's steps than this where they are not, but for one measurement."""
 MOST_SHARE = 1 / 3
 """Of the run's steps that the first measurement and the end may take: else nothing is measured."""
+BEGINNING_ITERATIONS, BEGINNING_SHARE = 6, 0.02
+"""How long a beginning is tried: for so many iterations and this share of the run's steps."""
 BEGINNINGS_SHARE = 1 / 4
-"""Of the run's steps that its beginnings may take, if there are several."""
+"""Of the run's steps that its beginnings may take, if there are several: else each is shorter."""
 FINAL_INDEX = 2**40
 """Where the episodes of the end begin: a run that goes on later does not notice that they were."""
 
@@ -108,7 +110,10 @@ class Selection:
         if state.episodes == 0:
             return self._measure_untrained(state, steps / counters.episodes)
         is_trying, beginning = state.tried < self.beginnings > 1, state.beginning
-        if not is_trying and (
+        if is_trying:
+            if not self._has_tried(state, counters):
+                return None
+        elif (
             state.spent + state.cost > share * steps
             or counters.iterations < state.measured_at + ITERATIONS_BETWEEN
         ):
@@ -146,6 +151,14 @@ class Selection:
     def beginnings(self) -> int:
         return self.algorithm.beginnings if isinstance(self.algorithm, BeginsAnew) else 1
 
+    def _has_tried(self, state: SelectionState, counters: Counters) -> bool:
+        """Whether the beginning of now can be told from others, or has had its share."""
+        steps, age = self.config.steps, counters.steps - state.begun_at
+        longest = BEGINNINGS_SHARE * steps / self.beginnings - 2 * state.cost
+        iterations = counters.iterations - state.measured_at
+        is_long = iterations >= BEGINNING_ITERATIONS and age >= BEGINNING_SHARE * steps
+        return is_long or age >= longest
+
     def _begin_anew_or_go_on(self, state: SelectionState, steps: int) -> None:
         """`steps` of the run were enough for the beginnings so far."""
         assert isinstance(self.algorithm, BeginsAnew)
@@ -153,7 +166,7 @@ class Selection:
         if steps * (state.tried + 1) / state.tried > BEGINNINGS_SHARE * self.config.steps:
             state.tried = self.beginnings  # there is no room for another
         if state.tried < self.beginnings:
-            state.beginning = state.tried
+            state.beginning, state.begun_at = state.tried, steps
             self.algorithm.begin_anew(state.beginning)
         elif state.beginning != state.best_beginning:
             state.beginning = state.best_beginning

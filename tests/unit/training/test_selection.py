@@ -16,6 +16,8 @@ from litmus.runs.state import Counters
 from litmus.seeding import Stream
 from litmus.tasks.base import Episode
 from litmus.training.selection import (
+    BEGINNING_ITERATIONS,
+    BEGINNING_SHARE,
     FALLS,
     ITERATIONS_BETWEEN,
     Selection,
@@ -188,11 +190,11 @@ def test_learning_does_not_go_back_from_less_than_that(levels: list[float]) -> N
 
 
 def begin(selection: Selection, algorithm: Wanderer, levels: list[float]) -> list[int]:
-    """A round of 100 steps each, which leads to these levels; the beginnings that were measured."""
+    """As long as each is tried, which leads to these levels; the beginnings that were measured."""
     measured = []
     for number, level in enumerate(levels, start=1):
         algorithm.level = level
-        measured.append(measure(selection, 100 * number, iterations=number))
+        measured.append(measure(selection, 2_100 * number, BEGINNING_ITERATIONS * number))
     return [one.beginning for one in measured if one is not None]
 
 
@@ -201,7 +203,8 @@ def test_a_run_goes_on_with_the_beginning_that_led_to_the_best() -> None:
     assert begin(selection, algorithm, [3.0, 9.0, 7.0]) == [0, 1, 2]
     assert (algorithm.backs, algorithm.level) == ([9.0], 9.0)
     assert not algorithm.has_lost
-    assert measure(selection, 50_000, 3 + ITERATIONS_BETWEEN).beginning == 1
+    later = 3 * BEGINNING_ITERATIONS + ITERATIONS_BETWEEN
+    assert measure(selection, 50_000, later).beginning == 1
 
 
 def test_a_run_whose_last_beginning_is_the_best_stays_there() -> None:
@@ -215,18 +218,33 @@ def test_every_beginning_starts_from_a_policy_of_its_own() -> None:
     seen = []
     for number in range(1, 4):
         seen.append(algorithm.level)
-        measure(selection, 100 * number, iterations=number)
+        measure(selection, 2_100 * number, BEGINNING_ITERATIONS * number)
     assert seen == [0.0, -100.0, -200.0]
 
 
-@pytest.mark.parametrize(("steps", "tried"), [(800, 1), (1_200, 2), (4_000, 3)])
+def test_a_beginning_is_tried_until_it_can_be_told_from_others() -> None:
+    selection, _, _ = make(beginnings=3)
+    enough = int(BEGINNING_SHARE * 100_000)
+    assert measure(selection, enough, BEGINNING_ITERATIONS - 1) is None
+    assert measure(selection, enough - 1, BEGINNING_ITERATIONS) is None
+    assert measure(selection, enough, BEGINNING_ITERATIONS) is not None
+
+
+@pytest.mark.parametrize(("steps", "tried"), [(800, 1), (1_200, 2), (4_000, 3), (100_000, 3)])
 def test_beginnings_take_no_more_than_a_quarter_of_the_run(steps: int, tried: int) -> None:
-    """Each takes 100 steps, and those of its measurement."""
+    """A round takes 100 steps: where there is room for one, a beginning may have it."""
     selection, algorithm, _ = make(steps=steps, beginnings=3)
-    assert begin(selection, algorithm, [3.0, 2.0, 1.0]) == list(range(tried))
-    assert selection.state is not None
-    assert selection.state.tried == 3
-    assert selection.state.beginning == 0
+    state = selection.state
+    assert state is not None
+    algorithm.level, done, rounds, seen = 9.0, 0, 0, set()
+    while state.tried < 3:
+        spent, done, rounds = state.spent, done + 100, rounds + 1
+        measured = measure(selection, done, rounds)
+        done += state.spent - spent
+        seen |= set() if measured is None else {measured.beginning}
+    assert done <= steps / 4 + 100
+    assert seen == set(range(tried))
+    assert state.beginning == 0
 
 
 def test_measuring_keeps_to_its_share_of_the_steps() -> None:
