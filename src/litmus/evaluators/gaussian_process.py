@@ -37,6 +37,8 @@ NOISES = tuple(10 ** (exponent / 2) for exponent in range(-5, 4))
 """That are tried: the variance of luck, over that of what policies are worth."""
 MOST_TRIED, PREDICTED = 256, 64
 """Newest policies that length and noise are chosen by, and those of them that are predicted."""
+WORTH_THREADS = 96
+"""Policies with which decompositions take longer than threads do to get under way."""
 SOLVED_PER_CHOICE = 4
 """How often V is solved for with the same length and noise, once there are many policies."""
 FAR_SHARE = 0.2
@@ -179,11 +181,12 @@ class GaussianProcessEvaluator(Evaluator):
         self.unit.fill_(squares.flatten().kthvalue(middle).values.clamp_min(NEAREST))
         squares = squares.float()  # enough to tell lengths and noises apart, and fast
 
-        def try_length(length: float) -> Tensor:
-            return find_likelihoods(self._compare(squares, length), targets)
+        def try_length(length: float) -> tuple[Tensor, ...]:
+            return decompose(self._compare(squares, length), targets)
 
-        likelihoods = torch.cat([*start_threads().map(try_length, LENGTHS)])
-        best = int(likelihoods.nan_to_num(-math.inf).argmax())
+        each = start_threads().map if len(some) >= WORTH_THREADS else map
+        tried = (torch.stack(parts) for parts in zip(*each(try_length, LENGTHS), strict=True))
+        best = int(find_likelihoods(*tried).nan_to_num(-math.inf).argmax())
         self.length.fill_(LENGTHS[best // len(NOISES)])
         self.noise.fill_(NOISES[best % len(NOISES)])
 
@@ -277,16 +280,23 @@ def start_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores, initializer=torch.set_num_threads, initargs=(1,))
 
 
-def find_likelihoods(gram: Tensor, targets: Tensor) -> Tensor:  # [N, N], [N] -> [NOISES]
-    """Of the newest targets, each predicted from all the others, with each of the noises."""
+def decompose(gram: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Eigenvalues [N], targets in the basis of the eigenvectors [N], the newest in it [M, N]."""
     eigenvalues, vectors = torch.linalg.eigh(gram)
-    noises = torch.tensor(NOISES, dtype=gram.dtype, device=gram.device)
-    weights = 1 / (eigenvalues.clamp_min(0)[:, None] + noises)  # [N, NOISES]
-    turned, newest = (targets @ vectors)[:, None], vectors[-PREDICTED:]
+    return eigenvalues, targets @ vectors, vectors[-PREDICTED:]
+
+
+def find_likelihoods(
+    eigenvalues: Tensor, turned: Tensor, newest: Tensor
+) -> Tensor:  # [L, N], [L, N], [L, M, N] -> [L, NOISES]
+    """Of the newest targets, each predicted from all the others, with each of the noises."""
+    noises = torch.tensor(NOISES, dtype=turned.dtype, device=turned.device)
+    weights = 1 / (eigenvalues.clamp_min(0)[..., None] + noises)  # [L, N, NOISES]
+    turned = turned[..., None]
     certainty = newest.square() @ weights  # the diagonal of the inverse
     errors = (newest @ (turned * weights)) / certainty  # each left out
-    variances = (turned.square() * weights).mean(0) / certainty
-    likelihoods: Tensor = -(variances.log() + errors.square() / variances).sum(0)
+    variances = (turned.square() * weights).mean(-2, keepdim=True) / certainty
+    likelihoods: Tensor = -(variances.log() + errors.square() / variances).sum(-2)
     return likelihoods
 
 
