@@ -209,7 +209,6 @@ def _default(algorithm: str, task: str) -> Values:
         "noise": 0.1,
         "noise_change": 0.25,
         "beginnings": 4,
-        "round_size": 8,
         "overlap": False,
         # V is solved for: no learning rates, and it finds out itself how much is luck.
         "evaluator": SOLVED_FOR,
@@ -233,7 +232,6 @@ def _network(algorithm: str, task: str) -> Values:
     del values["remembered_policies"], values["noise_change"]
     return values | {
         "evaluator": "fingerprint",
-        "round_size": 16,
         "evaluator_updates": 5,
         "policy_updates": 1,
         "buffer_size": 2000,
