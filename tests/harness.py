@@ -55,7 +55,11 @@ OWN: dict[str, dict[str, Any]] = {
 }
 """What algorithms have of their own."""
 
-PROCESS: dict[str, Any] = {"evaluator": "gaussian-process", "remembered_policies": 6}
+PROCESS: dict[str, Any] = {
+    "evaluator": "gaussian-process",
+    "remembered_policies": 6,
+    "noise_change": 0.2,
+}
 """Beside them, for an evaluator that is solved for: fewer policies than a run measures."""
 
 GONE: Any = object()
