@@ -246,6 +246,11 @@ class PssvfConfig(TrainConfig):
         return self.evaluator == SOLVED_FOR
 
     def check_given(self, given: Collection[str]) -> None:
+        if "beginnings" in given and self.beginnings > 1 and not self.selection_share:
+            raise BadInput(
+                f"{option('beginnings')} needs {option('selection_share')} above 0: several are "
+                "measured to find the best"
+            )
         useless = [name for name in OF_STEPS if name in given] if self.is_solved_for else []
         if useless:
             raise BadInput(

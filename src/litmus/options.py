@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import inspect
 import json
+import re
 import shutil
 import textwrap
 import typing
@@ -142,8 +143,9 @@ def add_whole(
 
 
 def parse_whole(name: str, text: str) -> int:
-    """'3000000', '3_000_000' and '3e6' are the same whole number."""
-    number = _parse_number(name, text.replace(",", ""))
+    """'3000000', '3,000,000', '3_000_000' and '3e6' are the same whole number."""
+    is_grouped = re.fullmatch(r"[+-]?\d{1,3}(,\d{3})+", text.strip())
+    number = _parse_number(name, text.replace(",", "") if is_grouped else text)
     if not number.is_integer():
         raise BadInput(f"{option(name)} takes a whole number, not '{text}'")
     return int(number)

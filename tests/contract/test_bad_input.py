@@ -26,6 +26,11 @@ MISTAKES = [
     (["train", "pssvf", *TASK, "--stepps", "5"], "unknown option '--stepps'; did you mean '--step"),
     (["train", "pssvf", *TASK, "--steps", "-5"], "--steps must be at least 1, not -5"),
     (["train", "pssvf", *TASK, "--steps", "some"], "--steps takes a number, not 'some'"),
+    (["train", "pssvf", *TASK, "--beginnings", "2,3"], "--beginnings takes a number, not '2,3'"),
+    (
+        ["train", "pssvf", *TASK, "--selection-share", "0", "--beginnings", "3"],
+        "--beginnings needs --selection-share above 0",
+    ),
     (
         ["train", "pssvf", *TASK, "--architecture", "mpl"],
         "unknown architecture 'mpl'; did you mean",

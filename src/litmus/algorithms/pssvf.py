@@ -232,6 +232,8 @@ class Pssvf(SavesAttributes):
             if self.steps < config.steps:
                 self._pending = self.collector.start(self.plan.request)
         metrics = self._learn(measured)
+        if config.noise_decay or self._find_pace(plan.number).noise_change:
+            metrics["noise"] = plan.noise
         if self.average is not None:
             age = plan.number - self.begun_in
             share = (config.policy_average + 1) / (config.policy_average + 1 + age)

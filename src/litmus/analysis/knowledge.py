@@ -7,7 +7,7 @@ the evaluator learned.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,14 +72,23 @@ class ProbingKnowledge:
 
 
 def sample_buffer(
-    rounds: Sequence[Round], capacity: int, seed: int, limit: int = SAMPLED_POLICIES
+    rounds: Sequence[Round],
+    capacity: int,
+    seed: int,
+    known: Container[float] | None = None,
+    limit: int = SAMPLED_POLICIES,
 ) -> PolicySample:
-    """Rebuild policies of the buffer from the history: the last `capacity`, thinned evenly."""
+    """Rebuild policies of the buffer from the history: the last `capacity`, thinned evenly.
+
+    `known`: returns of those that are in it, where that is not all that were measured last.
+    """
     kept = [
         (past, index, float(outcome.training_return or 0.0))
         for past in rounds
         for index, outcome in past.kept
-    ][-capacity:]
+        if known is None or outcome.training_return in known
+    ]
+    kept = kept[len(kept) - min(capacity, len(kept)) :]
     kept = [kept[place] for place in spread_evenly(len(kept), limit)]
     rows = [past.rebuild(seed, index) for past, index, _ in kept]
     size = rounds[0].flat_params.size if rounds else 0

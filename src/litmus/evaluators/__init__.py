@@ -50,7 +50,7 @@ class GaussianProcessOptions(ProbingOptions):
     noise_change: float = between(0, 1e6, 0.0)
     """Let the noise follow what it changes: after each round σ becomes as large as makes perturbed
     policies differ from θ in the probing states by so many half ranges of the actions; it begins as
-    noise says. 0: it stays so."""
+    noise says, and is at most doubled or halved from round to round. 0: it stays so."""
 
 
 @dataclass(frozen=True)

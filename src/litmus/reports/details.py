@@ -33,6 +33,7 @@ from litmus.analysis.stopping import IsStopped, Stopped, never
 from litmus.errors import BadInput, one_line
 from litmus.evaluators.base import Evaluator
 from litmus.evaluators.flat import FlatEvaluator
+from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
 from litmus.policies.policy import Policy
 from litmus.reports.render import CannotRender, NoRenderer, RenderedState, Rendering
 from litmus.rollouts.base import Round
@@ -183,7 +184,8 @@ class DetailsInProgress:
             return [], None
         record = self.details.record
         rounds = self._try("the history of policies", lambda: _read_history(run, policy)) or []
-        return rounds, self._try("the buffer", lambda: _sample(record, rounds))
+        evaluator = self.details.evaluator
+        return rounds, self._try("the buffer", lambda: _sample(record, rounds, evaluator))
 
     def _look_at_probing_states(
         self, run: Run, policy: Policy, sample: PolicySample | None
@@ -287,9 +289,13 @@ def _read_history(run: Run, policy: Policy) -> list[Round]:
     return open_journal(run, policy.architecture).read(least=run.count_kept("rounds"))
 
 
-def _sample(record: RunRecord, rounds: list[Round]) -> PolicySample:
-    capacity = int(record.config.get("buffer_size", 10_000))
-    return sample_buffer(rounds, capacity, record.config["seed"])
+def _sample(record: RunRecord, rounds: list[Round], evaluator: Evaluator) -> PolicySample:
+    """Policies that the evaluator learned from, as it stands now."""
+    seed = record.config["seed"]
+    if isinstance(evaluator, GaussianProcessEvaluator):  # it has forgotten other beginnings
+        known = set(evaluator.earned[: len(evaluator)].tolist())
+        return sample_buffer(rounds, len(evaluator), seed, known)
+    return sample_buffer(rounds, int(record.config.get("buffer_size", 10_000)), seed)
 
 
 def _explain_no_probing_states(record: RunRecord, evaluator: Evaluator) -> str:

@@ -11,6 +11,7 @@ from litmus.counts import say_count
 from litmus.reports.details import RunDetails
 from litmus.reports.html import show_duration, show_number, tag
 from litmus.reports.words import SHORT_VERDICTS, say_not_improved, say_spread, say_untrained
+from litmus.runs.final import describe_handed_over
 
 MOST_NAMED = 6
 
@@ -81,8 +82,12 @@ def _write_short_lead(group: Group) -> str:
     elif runs > 1:
         source = f"mean of {runs} runs, from {low} to {high}"
     else:
-        count_ = len(_find_evaluated(group).final_evaluations)
-        last = "last evaluation, episodes" if count_ == 1 else f"last {count_} evaluations"
+        evaluations = _find_evaluated(group).final_evaluations
+        last = f"last {len(evaluations)} evaluations"
+        if evaluations[0]["event"] == "handed_over":
+            last = escape(describe_handed_over(evaluations[0]))
+        elif len(evaluations) == 1:
+            last = "last evaluation, episodes"
         source = f"one run; {last} from {low} to {high}"
     value = f"<strong>{show_number(final.value)}</strong>"
     words = [f"{name}: return {value} ({source}).", say_untrained(group), say_not_improved(group)]

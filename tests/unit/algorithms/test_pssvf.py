@@ -67,8 +67,10 @@ def test_noise_follows_what_it_changes(noise: float) -> None:
             algorithm.iterate()
             found.append(algorithm.learning.noise_change * math.sqrt(1 + number / (decay or 1e9)))
         assert np.mean(found[20:]) == pytest.approx(0.2, rel=0.1)
+        following = algorithm.plan.noise
+        assert algorithm.iterate().metrics["noise"] == following
     constant = make("pssvf", noise=noise, **process)
-    constant.iterate()
+    assert "noise" not in constant.iterate().metrics
     assert constant.plan.noise == noise
 
 

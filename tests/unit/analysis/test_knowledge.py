@@ -53,6 +53,9 @@ def test_policies_of_the_buffer_are_those_that_were_measured() -> None:
 def test_only_the_newest_policies_are_in_the_buffer_and_a_sample_spans_them() -> None:
     rounds = [_round(n, [float(2 * n), float(2 * n + 1)]) for n in range(10)]
     assert sample_buffer(rounds, capacity=4, seed=0).measured.tolist() == [16, 17, 18, 19]
+    known = sample_buffer(rounds, capacity=3, seed=0, known={1.0, 2.0, 17.0, 18.0})
+    assert known.measured.tolist() == [2, 17, 18]
+    assert not sample_buffer(rounds, capacity=0, seed=0).measured.size
     thinned = sample_buffer(rounds, capacity=20, seed=0, limit=5).measured
     assert len(thinned) == 5
     assert (thinned[0], thinned[-1]) == (0, 19)

@@ -95,6 +95,20 @@ def test_a_range_below_five_runs_and_an_interval_from_five_on(runs: int) -> None
         assert "range from" not in top
 
 
+def test_of_several_configurations_too_it_is_said_what_was_handed_over() -> None:
+    handed_over = {"event": "handed_over", "steps": 900, "mean": 7.0, "returns": [6.0, 8.0]}
+    other = make_record([20.0, 10.0])
+    other = replace(
+        other,
+        name="hopper",
+        config={**other.config, "task": "Hopper-v5"},
+        events=(*other.events, handed_over),
+    )
+    top = write_top(make_record([0.0, 100.0]), other)
+    told = "the policy of step 900, measured best; mean of 2 fresh episodes from 6.00 to 8.00"
+    assert f"return <b>7.00</b> (one run; {told})" in top
+
+
 def test_configurations_together_follow_the_same_rules() -> None:
     other = make_record([20.0, 10.0])
     other = replace(other, name="hopper", config={**other.config, "task": "Hopper-v5"})
