@@ -27,6 +27,7 @@ from harness import (
 
 import litmus
 from litmus.cli import main
+from litmus.cli.listing import LISTS
 from litmus.runs.final import describe_final_return
 from litmus.runs.run import Run
 
@@ -86,7 +87,7 @@ def test_help_fits_80_columns_and_any_encoding(arguments: list[str], monkeypatch
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("what", ["tasks", "presets", "algorithms", "architectures", "evaluators"])
+@pytest.mark.parametrize("what", LISTS)
 def test_lists_fit_80_columns(what: str, capsys) -> None:
     assert main(["list", what]) == 0
     shown = capsys.readouterr()

@@ -54,7 +54,8 @@ def run(options: argparse.Namespace) -> None:
             said = describe_estimate(found.estimate, place)
             print(json.dumps({"rank": position, "path": str(path), **described, "predicted": said}))
         else:
-            print(f"{position:4}  {mean:9.1f} ± {spread:.1f}  {count:4} episodes  {path}")
+            episodes = say_count(count, "episode")
+            print(f"{position:4}  {mean:9.1f} ± {spread:.1f}  {episodes:>12}  {path}")
     if not options.json:
         print(
             f"the first is the best with a probability of {found.probability:.2f} "

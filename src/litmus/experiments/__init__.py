@@ -17,11 +17,11 @@ EXPERIMENTS = Registry(
         ),
         "weighting": Entry(
             "litmus.experiments.ablations:WEIGHTING",
-            "how much the preference for recent policies in the buffer matters",
+            "what preferring recent policies is worth",
         ),
         "vanilla-comparison": Entry(
             "litmus.experiments.ablations:VANILLA_COMPARISON",
-            "flat parameters, fingerprints, and fingerprints with weighted sampling",
+            "flat parameters beside fingerprints",
         ),
         "probing-states-ablation": Entry(
             "litmus.experiments.ablations:PROBING_STATES",
@@ -29,27 +29,27 @@ EXPERIMENTS = Registry(
         ),
         "ars-grid": Entry(
             "litmus.experiments.ars_grid:ARS_GRID",
-            "the paper's search for the best step size, directions and noise of ARS",
+            "the paper's search for ARS' best values",
         ),
         "mnist-online": Entry(
             "litmus.experiments.mnist_online:MNIST_ONLINE",
-            "images classified from returns alone, with 10 and 50 probing images",
+            "images classified from returns alone",
         ),
         "mnist-offline": Entry(
             "litmus.experiments.mnist_offline:MNIST_OFFLINE",
-            "from classifiers no better than chance to good ones, through a frozen evaluator",
+            "good classifiers from a V that saw only bad ones",
         ),
         "zero-shot": Entry(
             "litmus.experiments.zero_shot:ZERO_SHOT",
-            "a fresh policy of another architecture climbs the frozen V of a run",
+            "another architecture climbs the frozen V of a run",
         ),
         "clone": Entry(
             "litmus.experiments.cloning:CLONING",
-            "a run's policy copied from what it does in a few of its probing states",
+            "a policy copied from what it does in a few states",
         ),
         "judge": Entry(
             "litmus.experiments.judge:JUDGE",
-            "how well an evaluator judges, ranks and improves policies of other runs",
+            "how well policies of other runs are judged",
         ),
         "anywhere": Entry(
             "litmus.experiments.anywhere:ANYWHERE",
