@@ -83,8 +83,9 @@ class Round:
 
     def rebuild_kept(self, seed: int) -> tuple[NDArray[np.float32], list[float]]:
         """The policies [B, P] that were measured, and their training returns: at least one."""
-        policies = np.stack([self.rebuild(seed, index) for index, _ in self.kept])
-        return policies, [cast(float, one.training_return) for _, one in self.kept]
+        kept = self.kept
+        policies = np.stack([self.rebuild(seed, index) for index, _ in kept])
+        return policies, [cast(float, one.training_return) for _, one in kept]
 
     @property
     def kept(self) -> list[tuple[int, Outcome]]:

@@ -1,6 +1,6 @@
 """All policies of a request measured together, by a task that can do that: no processes.
 
-On a GPU a round is one CUDA graph, where the task offers its measuring in tensors.
+On a GPU the measuring of a round is one CUDA graph, where the task offers it in tensors.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ MOST_SHARE = 1 / 3
 BEGINNING_ITERATIONS, BEGINNING_SHARE = 6, 0.02
 """How long a beginning is tried: for so many iterations and this share of the run's steps."""
 BEGINNINGS_SHARE = 1 / 4
-"""Of the run's steps that its beginnings may take, if there are several: else each is shorter."""
+"""Of the run's steps that several beginnings may take together: each is cut short accordingly."""
 FINAL_INDEX = 2**40
 """Where the episodes of the end begin: a run that goes on later does not notice that they were."""
 
