@@ -347,6 +347,7 @@ MISTAKES = [
     (["weighting", "--seeds", "3-1"], "--seeds holds no seed"),
     (["weighting", "--seeds", "x"], "--seeds takes a number of seeds or a range"),
     (["weighting", "--steps", "0"], "--steps must be at least 1"),
+    (["weighting", "--evaluate-every", "0"], "--evaluate-every must be at least 1"),
     (["weighting", "--preset", "papr"], "did you mean 'paper'?"),
     (["weighting", "--jobs", "0"], "--jobs must be between 1 and"),
     (["weighting", "--executor", "rai"], "unknown --executor 'rai'; did you mean 'ray'?"),

@@ -74,6 +74,7 @@ BAD = {
     "linear, mlp:64x64": ["zero-shot", "--run", "RUN", "--architecture", "mpl"],
     "does not take --run": ["weighting", "--run", "RUN"],
     "nowhere": ["zero-shot", "--run", "nowhere"],
+    "does not take --evaluate-every": ["clone", "--run", "RUN", "--evaluate-every", "9"],
     "does not take --tasks": ["zero-shot", "--run", "RUN", "--tasks", "Swimmer-v5"],
 }
 

@@ -14,8 +14,8 @@ from litmus.options import OneLineParser, add_whole, parse_whole
 from litmus.streams import stdout_for_results
 
 CHOICES = (
-    *("tasks", "algorithms", "seeds", "steps", "preset", "probing_states", "data"),
-    *("run", "architecture", "states", "indices"),
+    *("tasks", "algorithms", "seeds", "steps", "evaluate_every", "preset"),
+    *("probing_states", "data", "run", "architecture", "states", "indices"),
 )
 
 
@@ -36,6 +36,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
         "--seeds", metavar="N|A-B", help="a number of seeds, from 0 on, or a range such as 100-109"
     )
     add_whole(parser, "steps", "steps of every run")
+    add_whole(parser, "evaluate_every", "steps from one evaluation of a run to the next")
     parser.add_argument("--preset", metavar="NAME", help="instead of the experiment's own")
     add_whole(parser, "probing_states", "of the experiments on images: instead of their own number")
     parser.add_argument(

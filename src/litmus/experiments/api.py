@@ -63,6 +63,7 @@ def experiment(
     algorithms: Sequence[str] | None = None,
     seeds: int | str | Sequence[int] | None = None,
     steps: float | None = None,
+    evaluate_every: float | None = None,
     preset: str | None = None,
     probing_states: float | None = None,
     data: str | None = None,
@@ -87,8 +88,8 @@ def experiment(
     curve. Raises RunFailed at the end where runs failed; all others are done and written up.
     """
     choices = make_choices(
-        *(tasks, algorithms, seeds, steps, preset, probing_states, data),
-        *(run, architecture, states, indices),
+        *(tasks, algorithms, seeds, steps, evaluate_every, preset),
+        *(probing_states, data, run, architecture, states, indices),
         may_download=not redraw,
     )
     folder = Path(out) if out is not None else choose_folder(name)
@@ -142,6 +143,7 @@ def make_choices(
     algorithms: Sequence[str] | None = None,
     seeds: int | str | Sequence[int] | None = None,
     steps: float | None = None,
+    evaluate_every: float | None = None,
     preset: str | None = None,
     probing_states: float | None = None,
     data: str | None = None,
@@ -156,6 +158,7 @@ def make_choices(
         _read_names("algorithms", algorithms),
         None if seeds is None else read_seeds(seeds),
         None if steps is None else check_whole("steps", steps, 1),
+        None if evaluate_every is None else check_whole("evaluate_every", evaluate_every, 1),
         preset,
         None if probing_states is None else check_whole("probing_states", probing_states, 1),
         data,

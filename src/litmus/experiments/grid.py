@@ -81,7 +81,7 @@ class Grid:
         if len(tasks) * len(variants) * len(seeds) > MOST_RUNS:
             raise BadInput(f"{name} would be more than {MOST_RUNS:,} runs")
         configs = {
-            (task, variant.name): self._configure(task, variant, choices.steps)
+            (task, variant.name): self._configure(task, variant, choices)
             for task in tasks
             for variant in variants
         }
@@ -161,13 +161,13 @@ class Grid:
         known = [*own, *ALGORITHMS, *named, *BASELINES]
         raise BadInput(f"unknown algorithm '{name}'{suggest(name, known)}")
 
-    def _configure(self, task: str, variant: Variant, steps: int | None) -> TrainConfig:
+    def _configure(self, task: str, variant: Variant, choices: Choices) -> TrainConfig:
         from litmus.training.api import make_config
 
-        steps = steps if steps is not None else self.steps(task)
+        steps = choices.steps if choices.steps is not None else self.steps(task)
+        chosen = {"steps": steps, "evaluate_every": choices.evaluate_every}
         given = {**ONE_CORE, **self.options, **variant.options, "task": task}
-        if steps is not None:
-            given["steps"] = steps
+        given |= {name: value for name, value in chosen.items() if value is not None}
         return make_config(variant.algorithm, given, variant.preset)
 
 

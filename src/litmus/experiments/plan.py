@@ -32,6 +32,7 @@ class Choices:
     algorithms: tuple[str, ...] | None = None
     seeds: tuple[int, ...] | None = None
     steps: int | None = None
+    evaluate_every: int | None = None
     preset: str | None = None
     probing_states: int | None = None
     data: str | None = None

@@ -34,6 +34,18 @@ def list_labels(grid: Grid, **choices: Any) -> list[str]:
     return list(dict.fromkeys(job.label for job in jobs if isinstance(job, TrainJob)))
 
 
+def test_choices_of_steps_and_evaluations_are_those_of_every_run() -> None:
+    grid = make_grid(options={"evaluate_every": 10})
+    for chosen, expected in [({}, (40, 10)), ({"steps": 60, "evaluate_every": 20}, (60, 20))]:
+        jobs = grid.plan("test", Choices(**chosen)).jobs
+        found = {
+            (one.config["steps"], one.config["evaluate_every"])
+            for one in jobs
+            if isinstance(one, TrainJob)
+        }
+        assert found == {expected}
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
