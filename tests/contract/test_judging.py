@@ -5,6 +5,7 @@ The task pays 1 - (action - 0.6)² for the one action that is taken near the sta
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from toys import TARGET, TargetTask
 import litmus
 from litmus.cli import main
 from litmus.evaluators.kernel import KernelEvaluator
-from litmus.judging.card import ARCHITECTURES, KNOWN, LINEAGES, kendall, regret
+from litmus.judging.card import ARCHITECTURES, KNOWN, LINEAGES, find_doubts, kendall, regret
 from litmus.judging.data import read_fit_data
 from litmus.judging.rank import Beliefs
 from litmus.judging.remeasure import remeasure
@@ -163,8 +164,19 @@ def test_the_library_takes_runs_zoos_and_names_and_refuses_the_rest(
 
 def test_a_policy_that_stayed_as_it_was_is_not_called_better(judge: KernelEvaluator) -> None:
     for seed in range(5):
-        done = litmus.improve(judge, make_policy(seed), steps=20, radius=0)
+        done = litmus.improve(judge, make_policy(seed), steps=20, radius=0, verify=2)
         assert (done.steps, done.is_better) == (0, False)
+        assert done.before == done.after == ()  # no episode is spent on what is the same
+
+
+def test_intervals_as_wide_as_guessing_are_doubted(judge: KernelEvaluator) -> None:
+    card = copy.deepcopy(judge.card)
+    assert card["intervals_hold_for_other_lineages"]
+    found = card["held_out"][LINEAGES]
+    found["width"] = 3.2 * found["guessing_error"]
+    assert find_doubts(card) == []
+    found["width"] = 3.4 * found["guessing_error"]
+    assert "as if their mean were guessed" in find_doubts(card)[0]
 
 
 def test_a_better_policy_is_found_and_the_original_is_untouched(judge: KernelEvaluator) -> None:

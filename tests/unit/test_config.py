@@ -143,6 +143,18 @@ def test_a_configuration_file_is_read_strictly(text: str, words: str, tmp_path) 
     assert words in caught.value.for_shell
 
 
+def test_what_a_file_says_of_another_evaluator_is_left_out(tmp_path) -> None:
+    file = tmp_path / "config.json"
+    config = make_config("pssvf", {"task": "Hopper-v5", "remembered_policies": 99, "noise": 0.3})
+    file.write_text(json.dumps(config.to_dict()))
+    made = make_config("pssvf", {"evaluator": "fingerprint"}, config_file=file).to_dict()
+    assert (made["evaluator"], made["noise"]) == ("fingerprint", 0.3)
+    assert "remembered_policies" not in made
+    more = {"evaluator": "fingerprint", "remembered_policies": 9}
+    with pytest.raises(BadInput, match="remembered_policies"):  # one's own words are not
+        make_config("pssvf", more, config_file=file)
+
+
 def test_a_file_that_is_not_text_or_not_there_is_bad_input(tmp_path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     for path in (tmp_path / "binary", tmp_path / "nothing", tmp_path):

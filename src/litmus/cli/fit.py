@@ -29,7 +29,7 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    from litmus.judging.card import show_card
+    from litmus.judging.card import find_doubts, show_card
     from litmus.judging.fit import fit
 
     with stdout_for_results():
@@ -44,9 +44,7 @@ def run(options: argparse.Namespace) -> None:
         f"learned from {card['policies']:,} policies of {len(card['lineages'])} lineages, "
         f"asked in {len(evaluator.probing_states)} states"
     )
-    print("\n".join(show_card(card)))
-    if not card["intervals_hold_for_other_lineages"]:
-        print("one lineage only: nothing tells how far intervals hold for policies of others")
+    print("\n".join([*show_card(card), *find_doubts(card)]))
     print(f"evaluator  {options.out}")
 
 

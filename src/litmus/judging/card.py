@@ -21,6 +21,8 @@ TIMES = "other times of the one lineage"
 KINDS = (KNOWN, LINEAGES, TIMES, ARCHITECTURES, ALGORITHMS)
 
 BEST = (1, 3, 10)
+GUESSING_WIDTH = 3.29
+"""Standard deviations from end to end of a 90% interval around the mean."""
 MOST_SHOWN = 300
 
 
@@ -135,3 +137,20 @@ def show_card(card: dict[str, Any]) -> list[str]:
             f"{found['coverage']:8.2f}  {found['width']:5.3g}"
         )
     return lines
+
+
+def find_doubts(card: dict[str, Any]) -> list[str]:
+    """What speaks against trusting it, in words for people."""
+    doubts = []
+    if not card["intervals_hold_for_other_lineages"]:
+        doubts.append(
+            "one lineage only: nothing tells how far intervals hold for policies of others"
+        )
+    for kind in (LINEAGES, TIMES):
+        found = card["held_out"].get(kind)
+        if found is not None and found["width"] >= GUESSING_WIDTH * found["guessing_error"]:
+            doubts.append(
+                f"intervals for {kind} are as wide as if their mean were guessed: it cannot tell "
+                "such policies apart yet; more policies of more lineages help"
+            )
+    return doubts

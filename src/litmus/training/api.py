@@ -51,6 +51,10 @@ def make_config(
         raise BadInput(f"no task given; name one, such as {option('task', 'Swimmer-v5')}")
     values = preset_values(preset, algorithm, str(given["task"]), given)
     known = find_options(algorithm, {**values, **given})
+    # What the file says of an evaluator or an architecture in whose place another is chosen here.
+    of_file = find_options(algorithm, {**values, **from_file})
+    for name in from_file.keys() & of_file.keys() - known.keys() - options.keys():
+        del given[name]
     # What a user's own class defines has its own defaults: a preset speaks of litmus' options.
     values = {name: v for name, v in values.items() if name in known and known[name].is_ours}
     made = read_config(algorithm, {**values, **given})
