@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from harness import assert_one_line, train_tiny
 
 import litmus
 from litmus.cli import main
-from litmus.experiments import zero_shot
+from litmus.experiments import cloning, zero_shot
 from litmus.experiments.cloning import Search, clone_once
 
 
@@ -24,18 +25,34 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_clone_does_in_the_chosen_states_what_its_teacher_does(trained: Path) -> None:
     run = litmus.Run(trained)
     search = Search(run, {"lr": 1e-2, "steps": 400}, seed=0)
-    clone = search.clone((0, 3))
-    states = search.states[[0, 3]]
-    assert (clone(states) - run.policy(states)).abs().max() < 0.05
+    together = search.clone([(0, 3), (1, 2)])
+    for subset, clone in zip([[0, 3], [1, 2]], together, strict=True):
+        states = search.states[subset]
+        assert (clone(states) - run.policy(states)).abs().max() < 0.05
+        (alone,) = search.clone([tuple(subset)])
+        assert torch.allclose(alone.flat_params, clone.flat_params, atol=1e-3)
 
 
 def test_states_are_chosen_by_other_episodes_than_are_reported(trained: Path) -> None:
     settings = {"states": 2, "indices": [], "steps": 2, "lr": 1e-3}
     found = clone_once(litmus.Run(trained), settings, 0)
-    assert len(found["tried"]) == 10  # of 5 states, all pairs
-    best = max(found["tried"], key=lambda one: one["return"])
+    assert found["tried"] == len(found["finalists"]) == 10  # of 5 states, all pairs
+    best = max(found["finalists"], key=lambda one: one["return"])
     assert found["indices"] == best["indices"]
     assert len(found["returns"]) == 10
+    assert not {*cloning.CHOOSING, *cloning.DECIDING} & {*cloning.REPORTING}
+
+
+def test_states_that_were_chosen_first_are_exchanged_for_better_ones(
+    trained: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """State 0 is the best alone, but 1 and 2 are better together."""
+    worth = {(0,): 3, (0, 3): 4, (1, 3): 5, (1, 2): 6}
+    monkeypatch.setattr(cloning, "MOST_SUBSETS", 0)
+    search = Search(litmus.Run(trained), {}, seed=0)
+    monkeypatch.setattr(search, "clone", lambda subsets: subsets)
+    monkeypatch.setattr(search, "measure", lambda subset, episodes: worth.get(subset, 0))
+    assert search.choose(2) == (1, 2)
 
 
 @pytest.mark.parametrize("name", ["linear", "mlp:3x4"])

@@ -1,17 +1,17 @@
 """F1, F2: a run's policy is asked in k of its probing states, and a fresh one learns those k pairs.
 
 The paper chose the states by hand. Here they are chosen by the return of the clone in episodes that
-are for choosing alone: among all subsets where there are few, else greedily, one state after the
-other, among the probing states that V depends on most. What is reported was measured in other
-episodes.
+are for choosing alone: among all subsets where there are few; else greedily, one state after the
+other among those that V depends on most, and then each is exchanged for others while that helps.
+The best subsets meet in more such episodes. What is reported was measured in other ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from math import comb
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -25,19 +25,28 @@ from litmus.experiments.plan import Choices
 from litmus.fields import Values
 from litmus.judging.episodes import EpisodeRunner
 from litmus.policies.policy import Policy
-from litmus.policies.population import MixedPopulation, flatten
+from litmus.policies.population import FlatPopulation, MixedPopulation, flatten
 from litmus.reports.figures import Chart, Panel, Series, View
 from litmus.runs.measured import TaskChoice
 from litmus.runs.run import Run
 
-STATES, STEPS, LR = 3, 1500, 1e-3
+Subset: TypeAlias = tuple[int, ...]
+"""Probing states, by their numbers."""
+
+STATES, STEPS, LR = 3, 600, 3e-3
 ALIKE = 1e-6
 """Mean squared difference of actions below which a clone has nothing left to learn."""
 MOST_SUBSETS = 60
 """More than that are searched greedily."""
-CANDIDATES = 16
-"""In each step of a greedy search."""
-CHOOSING, REPORTING = range(3), range(100, 110)
+CANDIDATES = 200
+"""For each place of a greedy search."""
+EXCHANGES = 3
+"""Times that every chosen state may be exchanged for another."""
+AT_ONCE = 32
+"""Clones that learn together."""
+FINALISTS = 10
+"""Subsets that meet in more episodes."""
+CHOOSING, DECIDING, REPORTING = range(3), range(3, 20), range(100, 110)
 """Episodes."""
 NEIGHBOURS, NOISE = 32, 0.05
 """Perturbations of the policy by which the importance of a probing state is measured."""
@@ -65,7 +74,7 @@ def clone_once(run: Run, settings: Mapping[str, Any], seed: int) -> dict[str, An
     with EpisodeRunner(TaskChoice.of(run.config), seed) as runner:
         search.runner = runner
         chosen = tuple(settings["indices"]) or search.choose(int(settings["states"]))
-        clone = search.clone(chosen)
+        (clone,) = search.clone([chosen])
         returns = [float(one.return_) for one in runner.run(clone, REPORTING)]
         teacher = [float(one.return_) for one in runner.run(run.policy, REPORTING)]
     return {
@@ -74,8 +83,15 @@ def clone_once(run: Run, settings: Mapping[str, Any], seed: int) -> dict[str, An
         "teacher": float(np.mean(teacher)),
         "teacher_returns": teacher,
         "indices": list(chosen),
-        "tried": [{"indices": list(key), "return": value} for key, value in search.tried.items()],
+        "tried": len(search.tried),
+        "finalists": [
+            {"indices": list(one), "return": value} for one, value in search.finalists.items()
+        ],
     }
+
+
+def batched(subsets: Sequence[Subset], count: int) -> list[Sequence[Subset]]:
+    return [subsets[start : start + count] for start in range(0, len(subsets), count)]
 
 
 class Search:
@@ -90,18 +106,48 @@ class Search:
         self.states: Tensor = states  # [K, *state]
         with torch.no_grad():
             self.actions = run.policy(states)  # [K, A]
-        self.tried: dict[tuple[int, ...], float] = {}
+        self.tried: dict[Subset, float] = {}
+        self.finalists: dict[Subset, float] = {}
 
-    def choose(self, count: int) -> tuple[int, ...]:
+    def choose(self, count: int) -> Subset:
         total = len(self.states)
         if comb(total, count) <= MOST_SUBSETS:
-            return max(combinations(range(total), count), key=self.try_out)
-        candidates = self.rank_states()[:CANDIDATES]
-        chosen: tuple[int, ...] = ()
+            self.find_best(combinations(range(total), count))
+        else:
+            self._search(self.rank_states()[:CANDIDATES], count)
+        complete = [one for one in self.tried if len(one) == count]
+        finalists = sorted(complete, key=lambda one: -self.tried[one])[:FINALISTS]
+        for one, clone in zip(finalists, self.clone(finalists), strict=True):
+            self.finalists[one] = self.measure(clone, DECIDING)
+        return max(finalists, key=self.finalists.__getitem__)
+
+    def _search(self, candidates: Sequence[int], count: int) -> None:
+        chosen: Subset = ()
         for _ in range(count):
-            longer = [(*chosen, one) for one in candidates if one not in chosen]
-            chosen = max(longer, key=self.try_out)
-        return chosen
+            chosen = self._find_best_with(chosen, candidates)
+        for _ in range(EXCHANGES):
+            before = chosen
+            for one in before:
+                rest = tuple(other for other in chosen if other != one)
+                chosen = self._find_best_with(rest, candidates)
+            if set(chosen) == set(before):
+                break
+
+    def _find_best_with(self, some: Subset, candidates: Sequence[int]) -> Subset:
+        """The best subset that has one more state than these."""
+        return self.find_best((*some, one) for one in candidates if one not in some)
+
+    def find_best(self, subsets: Iterable[Subset]) -> Subset:
+        """By the return of their clones, in episodes for choosing."""
+        sorted_ones = list(dict.fromkeys(tuple(sorted(one)) for one in subsets))
+        new = [one for one in sorted_ones if one not in self.tried]
+        for some in batched(new, AT_ONCE):
+            for one, clone in zip(some, self.clone(some), strict=True):
+                self.tried[one] = self.measure(clone, CHOOSING)
+        return max(sorted_ones, key=self.tried.__getitem__)
+
+    def measure(self, clone: Policy, episodes: range) -> float:
+        return float(np.mean([one.return_ for one in self.runner.run(clone, episodes)]))
 
     def rank_states(self) -> list[int]:
         """The most important first, for policies near the run's own."""
@@ -122,30 +168,28 @@ class Search:
             actions = MixedPopulation(near).actions(self.states)
         return [int(one) for one in np.argsort(-measure_importance(evaluator, actions))]
 
-    def try_out(self, indices: tuple[int, ...]) -> float:
-        """The return of the clone, in episodes for choosing."""
-        if indices not in self.tried:
-            episodes = self.runner.run(self.clone(indices), CHOOSING)
-            self.tried[indices] = float(np.mean([one.return_ for one in episodes]))
-        return self.tried[indices]
-
-    def clone(self, indices: Sequence[int]) -> Policy:
-        """A fresh policy that learned to do as the run's in these states, and nothing else."""
-        teacher = self.run.policy
+    def clone(self, subsets: Sequence[Subset]) -> list[Policy]:
+        """For each, a fresh policy that learned to do as the run's in these states, and nothing
+        else. All subsets have as many."""
+        teacher, wanted = self.run.policy, torch.tensor(subsets)  # [B, k]
+        architecture, normalizer = teacher.architecture, teacher.normalizer
         torch.manual_seed(self.seed)
-        fresh = teacher.architecture.build()
+        fresh = architecture.build()
         start_at_zero(fresh)
-        clone = Policy(teacher.architecture, flatten(fresh), teacher.normalizer)
-        states, wanted = self.states[list(indices)], self.actions[list(indices)]
-        optimizer = Adam(clone.network.parameters(), lr=float(self.settings["lr"]))
+        rows = flatten(fresh).repeat(len(subsets), 1).requires_grad_()
+        clones = FlatPopulation(architecture, rows, normalizer)
+        asked, own = torch.unique(wanted, return_inverse=True)
+        everyone = torch.arange(len(subsets))[:, None]
+        optimizer = Adam([rows], lr=float(self.settings["lr"]))
         for _ in range(int(self.settings["steps"])):
-            loss = (clone(states) - wanted).square().mean()
-            if float(loss.detach()) < ALIKE:
+            actions = clones.actions(self.states[asked])[everyone, own]  # [B, k, A]
+            losses = (actions - self.actions[wanted]).square().mean((1, 2))
+            if float(losses.detach().max()) < ALIKE:
                 break
-            optimizer.zero_grad()
-            loss.backward()
+            (rows.grad,) = torch.autograd.grad(losses.sum(), rows)
             optimizer.step()
-        return clone.requires_grad_(False)
+        learned = rows.detach().clone()
+        return [Policy(architecture, row, normalizer).requires_grad_(False) for row in learned]
 
 
 def start_at_zero(network: nn.Module) -> None:
