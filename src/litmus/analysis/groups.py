@@ -19,12 +19,12 @@ from litmus.analysis.statistics import (
     summarize_range,
 )
 
-NOT_THE_CONFIGURATION = frozenset(
-    {
-        *("seed", "workers", "collector", "ray_address", "device"),
-        *("checkpoint_seconds", "tensorboard"),
-    }
+NOT_THE_METHOD = (
+    *("workers", "collector", "ray_address", "device"),
+    *("checkpoint_seconds", "tensorboard"),
 )
+"""Options of a run that another run of the same seed may differ by."""
+NOT_THE_CONFIGURATION = frozenset({"seed", *NOT_THE_METHOD})
 """Options by which two runs of one configuration may differ: none of them is about the method."""
 
 LABEL_PARTS = 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
@@ -197,11 +197,13 @@ def _go_on(run: Run, settings: TrainConfig, callback: Callback | None, quiet: bo
     )
 
 
-def refuse_other_config(run: Run, settings: TrainConfig) -> None:
+def refuse_other_config(
+    run: Run, settings: TrainConfig, may_differ: Container[str] = CHANGE_NO_RESULT
+) -> None:
     """BadInput where a run was begun with other options than these."""
     there, here = run.config.to_dict(), settings.to_dict()
     names = [name for name in (*here, *there) if there.get(name) != here.get(name)]
-    different = [name for name in dict.fromkeys(names) if name not in CHANGE_NO_RESULT]
+    different = [name for name in dict.fromkeys(names) if name not in may_differ]
     if different:
         shown = [
             f"{option(name)} is {there.get(name)!r} there and {here.get(name)!r} here"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import tiny
+from harness import tiny, train_tiny
 from hypothesis import given
 from hypothesis import strategies as st
 from tiny_images import write_set
@@ -325,3 +325,19 @@ def test_a_plan_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_plan_file(tmp_path / "none.toml")
     with pytest.raises(BadInput, match="there is no file"):
         read_plan_file(tmp_path / "none.json")
+
+
+def test_a_finished_run_counts_wherever_it_was_made_and_an_unfinished_one_must_go_on_alike(
+    tmp_path: Path,
+) -> None:
+    run = train_tiny(tmp_path / "run")
+    config = run.config.to_dict()
+    elsewhere = TrainJob(WALK, "pssvf", "run", {**config, "device": "auto"})
+    elsewhere.check(run.path)
+    with pytest.raises(BadInput, match="noise is"):
+        replace(elsewhere, config={**config, "noise": 0.7}).check(run.path)
+    metrics = run.path / "metrics.jsonl"
+    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:-1]))
+    replace(elsewhere, config=config).check(run.path)
+    with pytest.raises(BadInput, match="device is"):
+        elsewhere.check(run.path)
