@@ -2,10 +2,12 @@
 
     .venv/bin/litmus experiment anywhere --results results/anywhere.json
     .venv/bin/litmus experiment control --results results/control.json
+    .venv/bin/litmus experiment learning-curves --results results/learning_curves.json
     .venv/bin/python docs/make_results.py
 
-(With `--redraw` the first two train nothing either, and write up what is finished.) Whatever stands
-on the page between `<!-- results/NAME.json -->` and `<!-- end -->` is replaced.
+(With `--redraw` the experiments train nothing either, and write up what is finished.) Whatever
+stands on the page between `<!-- results/NAME.json -->` and `<!-- end -->` is replaced, and the
+picture of the learning curves drawn.
 """
 
 from __future__ import annotations
@@ -15,7 +17,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from litmus.analysis.comparison import Comparison
+import numpy as np
+
+from litmus.analysis.comparison import OVERALL, Comparison
+from litmus.analysis.statistics import Curve, average_curves
 from litmus.files import parse_json
 from litmus.reports.comparison_table import (
     Figures,
@@ -26,6 +31,7 @@ from litmus.reports.comparison_table import (
 )
 from litmus.reports.comparison_words import say_gains
 from litmus.reports.html import show_number
+from litmus.reports.plots import PALETTE, STYLE
 from litmus.reports.reaching import REACHING, find_median
 from litmus.tasks.names import base_name
 
@@ -33,6 +39,8 @@ ROOT = Path(__file__).parents[1]
 MARKED = re.compile(r"(<!-- (results/\w+\.json) -->\n).*?(<!-- end -->)", re.DOTALL)
 OURS = "pssvf"
 COLUMNS = {OURS: "litmus", "untrained": "untrained", "random": "random", "sb3-ars": "sb3 ARS"}
+PAPERS = {"pssvf-paper": "PSSVF", "ars": "ARS", "ddpg": "DDPG"}
+"""The paper's own settings; beside them the paper's own figures."""
 
 
 def write_page(page: str, root: Path) -> str:
@@ -45,9 +53,12 @@ def write_page(page: str, root: Path) -> str:
 def write_block(root: Path, name: str) -> str:
     path = root / name
     if not path.is_file():
-        command = f"litmus experiment {path.stem} --results {name}"
+        command = f"litmus experiment {path.stem.replace('_', '-')} --results {name}"
         return f"Not measured yet; the command is `{command}`."
-    return write_results(parse_json(path.read_bytes()))
+    results = parse_json(path.read_bytes())
+    if any(name in row for row in results.values() for name in PAPERS):
+        return write_beside_paper(results)
+    return write_results(results)
 
 
 def write_results(results: dict[str, dict[str, Any]]) -> str:
@@ -76,6 +87,34 @@ def write_results(results: dict[str, dict[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
+def write_beside_paper(results: dict[str, dict[str, Any]]) -> str:
+    """The default, and each algorithm of the paper beside what the paper reports of it."""
+    comparison = Comparison.from_json(results)
+    head = ["task", "steps", "default"]
+    head += [f"{one}, {whose}" for one in PAPERS.values() for whose in ("here", "paper")]
+    rows = []
+    for task in comparison.tasks:
+        row = [show_cell(comparison, task, OURS)]
+        for name in PAPERS:
+            found = results[task].get(name, {})
+            figure = found.get("paper")
+            row += [show_cell(comparison, task, name), show_mean(*figure) if figure else "–"]
+        steps = max((one["steps"] for one in results[task].values()), default=0)
+        rows.append([shorten_task(task), f"{steps:,}", *row])
+    words = "Mean ± standard deviation over seeds, and in brackets how many:"
+    parts = [words, write_markdown_table(head, rows)]
+    if reached := write_steps_to_paper(results):
+        parts += ["The default:", reached, REACHING]
+    return "\n\n".join(parts)
+
+
+def show_cell(comparison: Comparison, task: str, name: str) -> str:
+    found = comparison.find(task, name)
+    if found is None:
+        return "–"
+    return f"{show_mean(found.mean.value, found.std)} ({len(found.seeds)})"
+
+
 def write_steps_to_paper(results: dict[str, dict[str, Any]]) -> str:
     rows = []
     for task, row in results.items():
@@ -93,9 +132,46 @@ def has_paper(row: dict[str, Any]) -> bool:
     return "paper" in row.get(OURS, {})
 
 
+def draw_curves(results: dict[str, dict[str, Any]], path: Path) -> None:
+    """As in the paper: a panel for each task, means over seeds with 95% intervals."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    names = {OURS: "PSSVF, default", **{one: f"{name}, paper's" for one, name in PAPERS.items()}}
+    tasks = [task for task in results if task != OVERALL]
+    with plt.rc_context(STYLE):
+        drawn, axes = plt.subplots(2, 3, figsize=(9.6, 5.2), squeeze=False)
+        for place, task in zip(axes.flat, tasks, strict=False):
+            for color, name in enumerate(names):
+                found = results[task].get(name, {}).get("curves", {}).values()
+                curves = [
+                    Curve(np.array(one["steps"]) / 1e6, np.array(one["returns"])) for one in found
+                ]
+                if (band := average_curves(curves)) is None:
+                    continue
+                look = {"color": PALETTE[color]}
+                place.plot(band.x, band.mean, lw=1.4, label=names[name], **look)
+                place.fill_between(band.x, band.low, band.high, alpha=0.18, lw=0, **look)
+            place.set_title(task)
+        for place in axes.flat[len(tasks) :]:
+            place.set_axis_off()
+        for place in axes[-1]:
+            place.set_xlabel("million steps")
+        lines, labels = axes[0, 0].get_legend_handles_labels()
+        drawn.legend(lines, labels, loc="outside lower center", ncols=len(labels))
+        drawn.tight_layout(rect=(0, 0.05, 1, 1))
+        drawn.savefig(path, metadata={"Date": None})
+        plt.close(drawn)
+
+
 def main(root: Path) -> None:
-    page = root / "docs/results.md"
+    page, curves = root / "docs/results.md", root / "results/learning_curves.json"
     page.write_text(write_page(page.read_text(encoding="utf-8"), root), encoding="utf-8")
+    if curves.is_file():
+        picture = root / "docs/images/learning_curves.svg"
+        draw_curves(parse_json(curves.read_bytes()), picture)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,9 @@ def test_states_that_were_chosen_first_are_exchanged_for_better_ones(
     monkeypatch.setattr(cloning, "MOST_SUBSETS", 0)
     search = Search(litmus.Run(trained), {}, seed=0)
     monkeypatch.setattr(search, "clone", lambda subsets: subsets)
-    monkeypatch.setattr(search, "measure", lambda subset, episodes: worth.get(subset, 0))
+    monkeypatch.setattr(
+        search, "measure", lambda subset, episodes: [worth.get(subset, 0)] * len(episodes)
+    )
     assert search.choose(2) == (1, 2)
 
 

@@ -8,9 +8,9 @@ The best subsets meet in more such episodes. What is reported was measured in ot
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from math import comb
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -75,8 +75,7 @@ def clone_once(run: Run, settings: Mapping[str, Any], seed: int) -> dict[str, An
         search.runner = runner
         chosen = tuple(settings["indices"]) or search.choose(int(settings["states"]))
         (clone,) = search.clone([chosen])
-        returns = [float(one.return_) for one in runner.run(clone, REPORTING)]
-        teacher = [float(one.return_) for one in runner.run(run.policy, REPORTING)]
+        returns, teacher = (search.measure(one, REPORTING) for one in (clone, run.policy))
     return {
         "return": float(np.mean(returns)),
         "returns": returns,
@@ -111,14 +110,14 @@ class Search:
 
     def choose(self, count: int) -> Subset:
         total = len(self.states)
-        if comb(total, count) <= MOST_SUBSETS:
+        if math.comb(total, count) <= MOST_SUBSETS:
             self.find_best(combinations(range(total), count))
         else:
             self._search(self.rank_states()[:CANDIDATES], count)
         complete = [one for one in self.tried if len(one) == count]
         finalists = sorted(complete, key=lambda one: -self.tried[one])[:FINALISTS]
         for one, clone in zip(finalists, self.clone(finalists), strict=True):
-            self.finalists[one] = self.measure(clone, DECIDING)
+            self.finalists[one] = float(np.mean(self.measure(clone, DECIDING)))
         return max(finalists, key=self.finalists.__getitem__)
 
     def _search(self, candidates: Sequence[int], count: int) -> None:
@@ -141,13 +140,19 @@ class Search:
         """By the return of their clones, in episodes for choosing."""
         sorted_ones = list(dict.fromkeys(tuple(sorted(one)) for one in subsets))
         new = [one for one in sorted_ones if one not in self.tried]
+        best = lowest = -math.inf  # the mean of the best one's episodes, and the worst of them
         for some in batched(new, AT_ONCE):
             for one, clone in zip(some, self.clone(some), strict=True):
-                self.tried[one] = self.measure(clone, CHOOSING)
+                returns = self.measure(clone, CHOOSING[:1])
+                if returns[0] >= lowest:  # else no more is spent on it
+                    returns += self.measure(clone, CHOOSING[1:])
+                self.tried[one] = float(np.mean(returns))
+                if self.tried[one] > best:
+                    best, lowest = self.tried[one], min(returns)
         return max(sorted_ones, key=self.tried.__getitem__)
 
-    def measure(self, clone: Policy, episodes: range) -> float:
-        return float(np.mean([one.return_ for one in self.runner.run(clone, episodes)]))
+    def measure(self, clone: Policy, episodes: range) -> list[float]:
+        return [float(one.return_) for one in self.runner.run(clone, episodes)]
 
     def rank_states(self) -> list[int]:
         """The most important first, for policies near the run's own."""
