@@ -54,6 +54,27 @@ def test_ours_stands_beside_what_it_must_beat(maker: ModuleType, tmp_path: Path)
     assert maker.write_page(written, tmp_path) == written
 
 
+def test_algorithms_of_the_paper_stand_beside_its_figures(
+    maker: ModuleType, tmp_path: Path
+) -> None:
+    cells = [make_cell("pssvf", 30.0), make_cell("pssvf-paper", 20.0), make_cell("ars", 10.0)]
+    results = Comparison(tuple(cells)).to_json()
+    results["Hopper-v5"]["pssvf-paper"]["paper"] = [2969.0, 165.0]
+    curve = {"steps": [0, 500], "returns": [1.0, 30.0]}
+    results["Hopper-v5"]["pssvf"]["curves"] = {"100": curve, "101": curve}
+    (tmp_path / "results").mkdir()
+    (tmp_path / "docs/images").mkdir(parents=True)
+    (tmp_path / "results/learning_curves.json").write_text(json.dumps(results))
+    (tmp_path / "docs/results.md").write_text("<!-- results/learning_curves.json -->\n<!-- end -->")
+    maker.main(tmp_path)
+    written = (tmp_path / "docs/results.md").read_text()
+    row = "| Hopper-v5 | 500 | 30.0 ± 0.00 (6) | 20.0 ± 0.00 (6) | 2,969 ± 165 | 10.0 ± 0.00 (6) |"
+    assert f"{row} – | – | – |" in written
+    picture = (tmp_path / "docs/images/learning_curves.svg").read_text()
+    assert "Hopper-v5" in picture
+    assert "ARS" not in picture  # it has no curve
+
+
 def test_a_file_that_has_no_more_than_its_statistics_will_do(maker: ModuleType) -> None:
     told = Comparison((make_cell("pssvf", 30.0),)).to_json()["Hopper-v5"]["pssvf"]
     for name in ("untrained", "p_untrained", "last"):

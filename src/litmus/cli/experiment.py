@@ -14,7 +14,7 @@ from litmus.options import OneLineParser, add_whole, parse_whole
 from litmus.streams import stdout_for_results
 
 CHOICES = (
-    *("tasks", "algorithms", "seeds", "steps", "evaluate_every", "preset"),
+    *("tasks", "algorithms", "seeds", "steps", "evaluate_every", "device", "preset"),
     *("probing_states", "data", "run", "architecture", "states", "indices"),
 )
 
@@ -37,6 +37,12 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
     )
     add_whole(parser, "steps", "steps of every run")
     add_whole(parser, "evaluate_every", "steps from one evaluation of a run to the next")
+    parser.add_argument(
+        "--device",
+        choices=("auto", "cpu", "cuda"),
+        metavar="auto|cpu|cuda",
+        help="where runs learn, instead of the experiment's own (on tasks: one core)",
+    )
     parser.add_argument("--preset", metavar="NAME", help="instead of the experiment's own")
     add_whole(parser, "probing_states", "of the experiments on images: instead of their own number")
     parser.add_argument(

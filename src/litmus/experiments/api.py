@@ -64,6 +64,7 @@ def experiment(
     seeds: int | str | Sequence[int] | None = None,
     steps: float | None = None,
     evaluate_every: float | None = None,
+    device: str | None = None,
     preset: str | None = None,
     probing_states: float | None = None,
     data: str | None = None,
@@ -88,7 +89,7 @@ def experiment(
     curve. Raises RunFailed at the end where runs failed; all others are done and written up.
     """
     choices = make_choices(
-        *(tasks, algorithms, seeds, steps, evaluate_every, preset),
+        *(tasks, algorithms, seeds, steps, evaluate_every, device, preset),
         *(probing_states, data, run, architecture, states, indices),
         may_download=not redraw,
     )
@@ -144,6 +145,7 @@ def make_choices(
     seeds: int | str | Sequence[int] | None = None,
     steps: float | None = None,
     evaluate_every: float | None = None,
+    device: str | None = None,
     preset: str | None = None,
     probing_states: float | None = None,
     data: str | None = None,
@@ -159,6 +161,7 @@ def make_choices(
         None if seeds is None else read_seeds(seeds),
         None if steps is None else check_whole("steps", steps, 1),
         None if evaluate_every is None else check_whole("evaluate_every", evaluate_every, 1),
+        device,
         preset,
         None if probing_states is None else check_whole("probing_states", probing_states, 1),
         data,

@@ -165,7 +165,11 @@ class Grid:
         from litmus.training.api import make_config
 
         steps = choices.steps if choices.steps is not None else self.steps(task)
-        chosen = {"steps": steps, "evaluate_every": choices.evaluate_every}
+        chosen = {
+            "steps": steps,
+            "evaluate_every": choices.evaluate_every,
+            "device": choices.device,
+        }
         given = {**ONE_CORE, **self.options, **variant.options, "task": task}
         given |= {name: value for name, value in chosen.items() if value is not None}
         return make_config(variant.algorithm, given, variant.preset)

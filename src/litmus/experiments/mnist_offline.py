@@ -65,7 +65,7 @@ class OfflineImages:
     tasks: tuple[str, ...] = ("mnist",)
 
     def plan(self, name: str, choices: Choices) -> Plan:
-        choices.refuse(name, "algorithms", "evaluate_every", *OF_ONE_RUN)
+        choices.refuse(name, "algorithms", "evaluate_every", "device", *OF_ONE_RUN)
         presets = [choices.preset] if choices.preset is not None else ["tuned"]
         for preset in presets:
             if preset not in PRESETS:

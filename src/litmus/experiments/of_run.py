@@ -67,7 +67,7 @@ class OfRun:
     """By label; BadInput for choices that cannot be."""
 
     def plan(self, name: str, choices: Choices) -> Plan:
-        choices.refuse(name, "tasks", "algorithms", "evaluate_every", "preset")
+        choices.refuse(name, "tasks", "algorithms", "evaluate_every", "device", "preset")
         choices.refuse(name, "probing_states", "data")
         if choices.run is None:
             raise BadInput(f"{name} is about one run: name it with {option('run')}")

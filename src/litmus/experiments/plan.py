@@ -33,6 +33,7 @@ class Choices:
     seeds: tuple[int, ...] | None = None
     steps: int | None = None
     evaluate_every: int | None = None
+    device: str | None = None
     preset: str | None = None
     probing_states: int | None = None
     data: str | None = None

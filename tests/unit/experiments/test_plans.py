@@ -34,16 +34,17 @@ def list_labels(grid: Grid, **choices: Any) -> list[str]:
     return list(dict.fromkeys(job.label for job in jobs if isinstance(job, TrainJob)))
 
 
-def test_choices_of_steps_and_evaluations_are_those_of_every_run() -> None:
+def test_choices_of_steps_evaluations_and_device_are_those_of_every_run() -> None:
+    names = ("steps", "evaluate_every", "device")
     grid = make_grid(options={"evaluate_every": 10})
-    for chosen, expected in [({}, (40, 10)), ({"steps": 60, "evaluate_every": 20}, (60, 20))]:
-        jobs = grid.plan("test", Choices(**chosen)).jobs
-        found = {
-            (one.config["steps"], one.config["evaluate_every"])
-            for one in jobs
-            if isinstance(one, TrainJob)
-        }
-        assert found == {expected}
+    for chosen, expected in [
+        ({}, (40, 10, "cpu")),
+        ({"steps": 60, "evaluate_every": 20, "device": "auto"}, (60, 20, "auto")),
+    ]:
+        jobs = [
+            one for one in grid.plan("test", Choices(**chosen)).jobs if isinstance(one, TrainJob)
+        ]
+        assert {tuple(one.config[name] for name in names) for one in jobs} == {expected}
 
 
 @pytest.mark.parametrize(
