@@ -2,8 +2,8 @@
 
 The paper chose the states by hand. Here they are chosen by the return of the clone in episodes that
 are for choosing alone: among all subsets where there are few; else greedily, one state after the
-other among those that V depends on most, and then each is exchanged for others while that helps.
-The best subsets meet in more such episodes. What is reported was measured in other ones.
+other, and then each is exchanged for others while that helps. The best subsets meet in more such
+episodes. What is reported was measured in other ones.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ MOST_SUBSETS = 60
 """More than that are searched greedily."""
 CANDIDATES = 200
 """For each place of a greedy search."""
-EXCHANGES = 3
+SEARCHES = 2
+"""Each from another first state: the best ones alone."""
+EXCHANGES = 4
 """Times that every chosen state may be exchanged for another."""
 AT_ONCE = 32
 """Clones that learn together."""
@@ -121,9 +123,14 @@ class Search:
         return max(finalists, key=self.finalists.__getitem__)
 
     def _search(self, candidates: Sequence[int], count: int) -> None:
-        chosen: Subset = ()
-        for _ in range(count):
-            chosen = self._find_best_with(chosen, candidates)
+        self._find_best_with((), candidates)
+        firsts = sorted(self.tried, key=lambda one: -self.tried[one])[:SEARCHES]
+        for chosen in firsts:
+            for _ in range(count - 1):
+                chosen = self._find_best_with(chosen, candidates)
+            self._exchange(chosen, candidates)
+
+    def _exchange(self, chosen: Subset, candidates: Sequence[int]) -> None:
         for _ in range(EXCHANGES):
             before = chosen
             for one in before:
