@@ -21,6 +21,7 @@ import numpy as np
 
 from litmus.analysis.comparison import OVERALL, Comparison
 from litmus.analysis.statistics import Curve, average_curves
+from litmus.experiments.learning_curves import PAPER
 from litmus.files import parse_json
 from litmus.reports.comparison_table import (
     Figures,
@@ -96,8 +97,7 @@ def write_beside_paper(results: dict[str, dict[str, Any]]) -> str:
     for task in comparison.tasks:
         row = [show_cell(comparison, task, OURS)]
         for name in PAPERS:
-            found = results[task].get(name, {})
-            figure = found.get("paper")
+            figure = PAPER.get(base_name(task), {}).get(name.removesuffix("-paper"))
             row += [show_cell(comparison, task, name), show_mean(*figure) if figure else "–"]
         steps = max((one["steps"] for one in results[task].values()), default=0)
         rows.append([shorten_task(task), f"{steps:,}", *row])
@@ -157,7 +157,7 @@ def draw_curves(results: dict[str, dict[str, Any]], path: Path) -> None:
             place.set_title(task)
         for place in axes.flat[len(tasks) :]:
             place.set_axis_off()
-        for place in axes[-1]:
+        for place in axes.flat[max(0, len(tasks) - 3) : len(tasks)]:
             place.set_xlabel("million steps")
         lines, labels = axes[0, 0].get_legend_handles_labels()
         drawn.legend(lines, labels, loc="outside lower center", ncols=len(labels))
