@@ -102,10 +102,7 @@ def write_beside_paper(results: dict[str, dict[str, Any]]) -> str:
         steps = max((one["steps"] for one in results[task].values()), default=0)
         rows.append([shorten_task(task), f"{steps:,}", *row])
     words = "Mean ± standard deviation over seeds, and in brackets how many:"
-    parts = [words, write_markdown_table(head, rows)]
-    if reached := write_steps_to_paper(results):
-        parts += ["The default:", reached, REACHING]
-    return "\n\n".join(parts)
+    return f"{words}\n\n{write_markdown_table(head, rows)}"
 
 
 def show_cell(comparison: Comparison, task: str, name: str) -> str:
