@@ -129,15 +129,14 @@ class TrainJob:
         from litmus.algorithms import read_config
         from litmus.analysis.groups import NOT_THE_METHOD
         from litmus.runs.run import Run
-        from litmus.training.api import refuse_other_config
+        from litmus.training.api import CHANGE_NO_RESULT, refuse_other_config
 
         if not (folder / "config.json").is_file() or not _has_config(folder):
             return  # damaged: that is this run's own failure, and no reason to stop the others
         wanted = read_config(self.config["algorithm"], self._options)
-        if self.look(folder).state == "finished":  # wherever that was done
-            refuse_other_config(Run(folder), wanted, NOT_THE_METHOD)
-        else:
-            refuse_other_config(Run(folder), wanted)
+        is_finished = self.look(folder).state == "finished"  # wherever that was done
+        may_differ = NOT_THE_METHOD if is_finished else CHANGE_NO_RESULT
+        refuse_other_config(Run(folder), wanted, may_differ)
 
     def work(self, folder: Path) -> None:
         from litmus.training.api import train

@@ -108,8 +108,10 @@ def improve(
         raise BadInput("only a policy that litmus can read can be made better, not a function")
     better, steps, why = climb(judge.evaluator, found, settings)
     estimate = judge.evaluator.predict([found, better])
-    is_other = verify and steps
-    before, after = _verify(judge, found, better, verify, seed) if is_other else ((), ())
+    has_changed = steps > 0  # else there is nothing to verify
+    before, after = (
+        _verify(judge, found, better, verify, seed) if verify and has_changed else ((), ())
+    )
     done = Improvement(better, estimate, steps, why, before, after, judge.unit)
     if target is not None and done.is_better:
         with as_bad_input(target):
