@@ -208,6 +208,8 @@ def _default(algorithm: str, task: str) -> Values:
         # The noise follows what it changes: a quarter of half the range of each action.
         "noise": 0.1,
         "noise_change": 0.25,
+        # Where rewards come steadily, the beginning of an episode tells enough.
+        "cut_steadiness": 0.6,
         "beginnings": 4,
         "overlap": False,
         # V is solved for: no learning rates, and it finds out itself how much is luck.
@@ -229,7 +231,8 @@ def _network(algorithm: str, task: str) -> Values:
     values = _default(algorithm, task)
     if task in IMAGE_SETS or algorithm != "pssvf":
         return values
-    del values["remembered_policies"], values["noise_change"]
+    for one in ("remembered_policies", "noise_change", "cut_steadiness"):
+        del values[one]
     return values | {
         "evaluator": "fingerprint",
         "evaluator_updates": 5,

@@ -20,7 +20,7 @@ are one solution and one climb (`solving.py`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -34,6 +34,7 @@ from litmus.algorithms.adam import Group, group_parameters, make_adam
 from litmus.algorithms.base import Progress, Resources
 from litmus.algorithms.buffer import Buffer
 from litmus.algorithms.initial import drawing_networks
+from litmus.algorithms.lengths import Lengths
 from litmus.algorithms.rounds import Pace, RoundPlan
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes, load, save
@@ -133,8 +134,8 @@ def take_as_it_is(learner: Learner, config: PssvfConfig, resources: Resources) -
 class Learning(Protocol):
     """How V and θ learn from rounds: in turns of updates, or by solving for V."""
 
-    def remember(self, measured: Round) -> None:
-        """Keep what a round tells."""
+    def remember(self, measured: Round, episodes: Sequence[Episode]) -> None:
+        """Keep what a round and its episodes tell."""
 
     def learn(self, measured: Round, pace: Pace) -> tuple[float, float] | None:
         """From what is known after this round: V's error and V(θ). None: nothing is known."""
@@ -151,6 +152,10 @@ class Learning(Protocol):
     @property
     def noise_change(self) -> float:
         """By how much the noise of the newest round changed what a policy does; 0: unknown."""
+
+    @property
+    def most_steps(self) -> int | None:
+        """Of the episodes of the next round; None: they are whole."""
 
     @property
     def oldest_round(self) -> int | None:
@@ -196,7 +201,8 @@ class Pssvf(SavesAttributes):
     def _make_learning(self, resources: Resources, accelerate: Accelerate) -> Learning:
         config, architecture, evaluator = self.config, self.architecture, self.evaluator
         if isinstance(evaluator, GaussianProcessEvaluator):
-            return Solver(architecture, self.theta, evaluator, config.seed)
+            lengths = Lengths(config.evaluator_options["cut_steadiness"])
+            return Solver(architecture, self.theta, evaluator, lengths, config.seed)
         of_theta = make_adam(Group(config.policy_lr, [self.theta]))
         of_evaluator = make_adam(*group_parameters(evaluator, config))
         buffer = Buffer(config.buffer_size, architecture.num_params, resources.device)
@@ -261,6 +267,7 @@ class Pssvf(SavesAttributes):
             first_episode,
             size,
             shared_start=self.config.shared_start,
+            most_steps=self.learning.most_steps,
         )
 
     def _find_pace(self, round_number: int) -> Pace:
@@ -279,7 +286,7 @@ class Pssvf(SavesAttributes):
             if episode.is_finite:
                 self.running_normalizer.merge(episode.moments)
         if measured.kept:
-            self.learning.remember(measured)
+            self.learning.remember(measured, episodes)
             self._adapt_noise(measured.number)
         self.evaluator.set_normalizer(self.normalizer)
 

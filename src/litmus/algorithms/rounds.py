@@ -28,6 +28,7 @@ class RoundPlan:
     size: int
     antithetic: bool = False
     shared_start: bool = False
+    most_steps: int | None = None
 
     @property
     def request(self) -> Request:
@@ -40,6 +41,7 @@ class RoundPlan:
             indices,
             self.antithetic,
             self.first_episode if self.shared_start else None,
+            self.most_steps,
         )
 
     def record(self, episodes: Sequence[Episode]) -> Round:
@@ -51,6 +53,7 @@ class RoundPlan:
             self.first_episode,
             [Outcome.of(episode) for episode in episodes],
             self.antithetic,
+            self.most_steps,
         )
 
 

@@ -7,14 +7,16 @@ step θ up the merit, until what it does has changed by `reach` times what the n
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor
 
+from litmus.algorithms.lengths import Lengths
 from litmus.algorithms.rounds import Pace
 from litmus.algorithms.saved import SavesAttributes
 from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
@@ -22,6 +24,7 @@ from litmus.native.merit import compile_merit
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Round
+from litmus.tasks.base import Episode
 
 STEPS = 5
 """Of the climb; its direction is found anew in each."""
@@ -62,13 +65,14 @@ class Solver(SavesAttributes):
     architecture: Architecture
     theta: Tensor  # [P]
     evaluator: GaussianProcessEvaluator
+    lengths: Lengths = field(default_factory=Lengths)
     seed: int = 0
     noise_change: float = 0.0
     """By how much the noise of the newest round changes what a policy does."""
     loss: float = 0.0
     """The mean squared error of V on that round, which it had not learned from."""
 
-    saved: ClassVar = ()
+    saved: ClassVar = ("lengths",)
     oldest_round: ClassVar = None
     """Nothing needs to be kept beside the evaluator."""
 
@@ -76,8 +80,15 @@ class Solver(SavesAttributes):
         parts = (self.architecture, self.theta, self.evaluator)
         self.merit: Merit = compile_merit(*parts) or TorchMerit(self.architecture, self.evaluator)
 
-    def remember(self, measured: Round) -> None:
-        policies, returns = measured.rebuild_kept(self.seed)
+    @property
+    def most_steps(self) -> int | None:
+        return self.lengths.most_steps
+
+    def remember(self, measured: Round, episodes: Sequence[Episode]) -> None:
+        policies, _ = measured.rebuild_kept(self.seed)
+        kept = [one for one in episodes if one.is_finite]
+        returns = self.lengths.find_returns(kept, measured.most_steps).tolist()
+        self.lengths.take_in(measured.number, kept, measured.most_steps)
         # With overlap, θ has moved since it was perturbed.
         rows, center = map(torch.from_numpy, (policies, measured.flat_params))
         self.take_in(rows.to(self.theta.device), center.to(self.theta.device), returns)
@@ -87,13 +98,15 @@ class Solver(SavesAttributes):
 
     def forget(self) -> None:
         self.evaluator.forget()  # it is about policies far from here
+        self.lengths.forget()
 
     @property
     def memory(self) -> Mapping[str, Any]:
-        return {name: one.clone() for name, one in self.evaluator.state_dict().items()}
+        return copy.deepcopy({"evaluator": self.evaluator.state_dict(), **self.state_dict()})
 
     def recall(self, memory: Mapping[str, Any]) -> None:
-        self.evaluator.load_state_dict(memory)
+        self.evaluator.load_state_dict(memory["evaluator"])
+        self.load_state_dict(memory, ())
 
     def take_in(self, policies: Tensor, center: Tensor, returns: Sequence[float]) -> None:
         """A round: policies [B, P], the θ [P] that was perturbed, and what each earned."""

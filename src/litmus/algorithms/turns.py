@@ -8,7 +8,7 @@ for each turn:  U_V updates of V, a batch each, and U_π of θ      (the rules a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -24,6 +24,7 @@ from litmus.config import PssvfConfig
 from litmus.evaluators.base import Evaluator
 from litmus.rollouts.base import Round
 from litmus.seeding import Stream, make_generator
+from litmus.tasks.base import Episode
 
 ADAM_SHARE = 0.8
 """Of the learning rate, how far Adam moves a parameter per update when gradients are noisy."""
@@ -50,10 +51,11 @@ class Turns(SavesAttributes):
     updates: Updates
     saved: ClassVar = ("theta_optimizer", "evaluator_optimizer")
     noise_change: ClassVar = 0.0
+    most_steps: ClassVar = None
     memory: ClassVar[Mapping[str, Any]] = {}
     """V and the buffer stay, whatever θ is."""
 
-    def remember(self, measured: Round) -> None:
+    def remember(self, measured: Round, episodes: Sequence[Episode] = ()) -> None:
         policies, returns = measured.rebuild_kept(self.config.seed)
         self.buffer.add(policies, returns, [measured.number] * len(returns))
 

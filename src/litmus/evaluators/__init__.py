@@ -51,6 +51,11 @@ class GaussianProcessOptions(ProbingOptions):
     """Let the noise follow what it changes: after each round σ becomes as large as makes perturbed
     policies differ from θ in the probing states by so many half ranges of the actions; it begins as
     noise says, and is at most doubled or halved from round to round. 0: it stays so."""
+    cut_steadiness: float = between(0, 1, 0.0)
+    """Cut episodes short where rewards come steadily: where at least so much of how whole returns
+    vary within a round is told by a quarter or half of each episode, had it gone on as it began.
+    Every now and then a round is whole, to see whether it still is so. 0: all episodes are
+    whole."""
 
 
 @dataclass(frozen=True)

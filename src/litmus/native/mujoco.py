@@ -25,9 +25,10 @@ class CompiledLoop:
 
     def __init__(self, library: Library, body: Body) -> None:
         self._library, self._body = library, body
+        self._room = int(body.limit)
 
-    def run(self, policy: object | None) -> tuple[int, bool] | None:
-        """Return the number of steps and whether the last one was a fall.
+    def run(self, policy: object | None, limit: int) -> tuple[int, bool] | None:
+        """Return the number of steps, `limit` at most, and whether the last one was a fall.
 
         `policy` is the compiled form of a policy; None comes back where it is nothing that this
         loop can run.
@@ -35,13 +36,16 @@ class CompiledLoop:
         if not isinstance(policy, CompiledPolicy) or not policy.num_actions:
             return None
         body = self._body
-        if policy.is_stochastic and body.limit > MOST_DRAWN_AHEAD:
+        if not 0 < limit <= self._room:
+            raise ValueError(f"there is room for {self._room} steps, not {limit}")
+        if policy.is_stochastic and limit > MOST_DRAWN_AHEAD:
             return None
         sizes = (policy.num_observed, policy.num_actions)
         expected = (int(body.seen.size), int(body.num_controls))
         if sizes != expected:
             raise ValueError(f"a policy for {sizes} observations and actions, not {expected}")
-        policy.draw_ahead(int(body.limit))
+        body.limit = limit
+        policy.draw_ahead(limit)
         steps = int(self._library.run_episode(body, policy.actor))
         return abs(steps), steps < 0
 

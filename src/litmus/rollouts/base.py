@@ -34,6 +34,8 @@ class Request:
     """Whether two episodes share a perturbation, with opposite signs."""
     start_index: int | None = None
     """The episode whose start they all share; None: each has its own."""
+    most_steps: int | None = None
+    """Where episodes are cut short; None: they are whole."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Round:
     first_episode: int
     episodes: Sequence[Outcome]
     antithetic: bool = False
+    most_steps: int | None = None
+    """Where episodes were cut short: returns are those until then. None: they were whole."""
 
     def rebuild(self, seed: int, index: int) -> NDArray[np.float32]:  # [P]
         """The policy that episode `index` of this run measured."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litmus.tasks.base import Episode, Moments
+from litmus.tasks.base import MARKS, Episode, Moments
 
 FREE, QUEUED, CLAIMED, DONE = range(4)
 OWN_START = -1
@@ -46,6 +46,7 @@ class Board:
             "noise": ((shape.slots,), np.float64),
             "antithetic": ((shape.slots,), np.int64),
             "start": ((shape.slots,), np.int64),
+            "most_steps": ((shape.slots,), np.int64),
             "stream": ((shape.slots,), np.int64),
             "state": ((shape.jobs,), np.int64),
             "worker": ((shape.jobs,), np.int64),
@@ -56,6 +57,8 @@ class Board:
             "return_": ((shape.jobs,), np.float64),
             "training_return": ((shape.jobs,), np.float64),
             "steps": ((shape.jobs,), np.int64),
+            "has_earlier": ((shape.jobs,), np.int64),
+            "earlier": ((shape.jobs, len(MARKS)), np.float64),
             "count": ((shape.jobs,), np.int64),
             "moment_mean": ((shape.jobs, shape.state_size), np.float64),
             "moment_squared": ((shape.jobs, shape.state_size), np.float64),
@@ -75,6 +78,8 @@ class Board:
         self.params, self.mean, self.std = arrays["params"], arrays["mean"], arrays["std"]
         self.noise, self.stream = arrays["noise"], arrays["stream"]
         self.antithetic, self.start = arrays["antithetic"], arrays["start"]
+        self.most_steps = arrays["most_steps"]
+        self.has_earlier, self.earlier = arrays["has_earlier"], arrays["earlier"]
         self.state, self.worker, self.slot = arrays["state"], arrays["worker"], arrays["slot"]
         self.index, self.ticket = arrays["index"], arrays["ticket"]
         self.since = arrays["since"]
@@ -120,6 +125,9 @@ class Board:
         self.return_[job] = episode.return_
         self.training_return[job] = episode.training_return
         self.steps[job] = episode.steps
+        self.has_earlier[job] = episode.earlier is not None
+        if episode.earlier is not None:
+            self.earlier[job] = episode.earlier
         moments = episode.moments
         self.count[job] = 0 if moments is None else moments.count
         if moments is not None:
@@ -135,6 +143,7 @@ class Board:
             float(self.training_return[job]),
             int(self.steps[job]),
             moments,
+            self.earlier[job].copy() if self.has_earlier[job] else None,
         )
 
 

@@ -15,7 +15,7 @@ from litmus.policies.architecture import Architecture, Forward
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request, Setting
 from litmus.seeding import make_generator, perturb
-from litmus.tasks.base import Episode, FloatArray, Task
+from litmus.tasks.base import CutsShort, Episode, FloatArray, Task
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,8 @@ def run_request_episode(task: Task, setting: Setting, request: Request, index: i
     policy = ActingPolicy(
         setting.architecture, drawn.flat_params, request.normalizer, drawn.generator
     )
+    if request.most_steps is not None and isinstance(task, CutsShort):
+        return task.run_part(policy, drawn.seed, request.most_steps)
     return task.run_episode(policy, drawn.seed)
 
 

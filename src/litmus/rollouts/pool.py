@@ -96,6 +96,7 @@ class PoolCollector:
         board.noise[slot] = request.noise
         board.antithetic[slot] = request.antithetic
         board.start[slot] = OWN_START if request.start_index is None else request.start_index
+        board.most_steps[slot] = request.most_steps or 0
         board.stream[slot] = int(request.stream)
         jobs = [int(job) for job in free[: len(indices)]]
         with board.lock():

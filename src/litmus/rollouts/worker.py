@@ -95,6 +95,7 @@ def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, don
             (),
             bool(board.antithetic[slot]),
             None if board.start[slot] == OWN_START else int(board.start[slot]),
+            int(board.most_steps[slot]) or None,
         )
         try:
             episode = run_request_episode(task, setting, request, index)

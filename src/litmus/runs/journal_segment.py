@@ -57,6 +57,7 @@ class Segment:
             "first_episode": round_.first_episode,
             "noise": round_.noise,
             "antithetic": round_.antithetic,
+            "most_steps": round_.most_steps,
             "crc32": zlib.crc32(row),
             "steps": [outcome.steps for outcome in round_.episodes],
             "returns": [outcome.return_ for outcome in round_.episodes],
@@ -144,6 +145,7 @@ class Segment:
                 )
             ],
             line["antithetic"],
+            line.get("most_steps"),
         )
 
 
@@ -169,6 +171,7 @@ def _is_round(line: dict[str, Any]) -> bool:
         and all(one is None or _is_number(one) for one in (*returns, *training_returns))
         and _is_number(line.get("noise"))
         and isinstance(line.get("antithetic"), bool)
+        and (line.get("most_steps") is None or _is_count(line["most_steps"]))
     )
 
 

@@ -97,7 +97,8 @@ def read_run(path: Path) -> MeasuredPolicies:
     architecture = run.policy.architecture
     rounds = open_journal(run, architecture).read()
     lineage = name_lineage(run.path, Path())
-    found = [one for round_ in rounds for one in _list_round(run, architecture, round_, lineage)]
+    whole = [round_ for round_ in rounds if round_.most_steps is None]
+    found = [one for round_ in whole for one in _list_round(run, architecture, round_, lineage)]
     if not found:
         raise BadInput(
             f"{path} keeps no measured policies: it has not begun, or it is of an algorithm that "

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.floating[Any]]
 
+MARKS: tuple[int, ...] = tuple(8 * 2**doubled for doubled in range(14))
+"""Steps after which an episode tells what it has earned so far."""
+
 
 @dataclass(frozen=True)
 class ContinuousActions:
@@ -76,6 +79,9 @@ class Episode:
     steps: int
     moments: Moments | None = None
     """None where the task does not tell: observations are then not normalised by what was seen."""
+    earlier: NDArray[np.float64] | None = None  # [MARKS]
+    """The training return after so many steps; in the end, where it had ended by then. None where
+    the task does not tell: its episodes are then never cut short."""
 
     @property
     def is_finite(self) -> bool:
@@ -138,6 +144,15 @@ class Task(Protocol):
 
     def close(self) -> None:
         """Let go of whatever the task holds."""
+
+
+@runtime_checkable
+class CutsShort(Protocol):
+    """A task whose episodes may end before they are over. Optional; whoever offers it tells in
+    each episode what it had earned earlier."""
+
+    def run_part(self, policy: RolloutPolicy, seed: int, most_steps: int) -> Episode:
+        """Run no more than so many steps of the episode that `run_episode` runs."""
 
 
 @runtime_checkable

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from litmus.errors import BadInput, one_line
 from litmus.tasks.base import (
+    MARKS,
     Actions,
     ContinuousActions,
     DiscreteActions,
@@ -49,20 +50,33 @@ class ControlTask:
         self._lean_loop = _make_lean_loop(environment, max_episode_steps)
 
     def run_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
-        if self._lean_loop is not None:
-            return self._lean_loop.run_episode(policy, seed, self.remove_survival_bonus)
-        return self.run_gymnasium_episode(policy, seed)
+        return self._run(policy, seed, None)
 
-    def run_gymnasium_episode(self, policy: RolloutPolicy, seed: int) -> Episode:
+    def run_part(self, policy: RolloutPolicy, seed: int, most_steps: int) -> Episode:
+        return self._run(policy, seed, most_steps)
+
+    def _run(self, policy: RolloutPolicy, seed: int, most_steps: int | None) -> Episode:
+        if self._lean_loop is not None:
+            removes_bonus = self.remove_survival_bonus
+            return self._lean_loop.run_episode(policy, seed, removes_bonus, most_steps)
+        return self.run_gymnasium_episode(policy, seed, most_steps)
+
+    def run_gymnasium_episode(
+        self, policy: RolloutPolicy, seed: int, most_steps: int | None = None
+    ) -> Episode:
         """Through the environment's own `step`, whatever environment it is.
 
         The episode of `step_through`, but nobody keeps its transitions: most of the time that they
         take is saved.
         """
         act, step, limit = policy.act, self._inner.step, self._limit
+        if most_steps is not None:
+            limit = most_steps if limit is None else min(limit, most_steps)
         observations, removes_bonus = self._observations, self.remove_survival_bonus
         observation = self._reset(seed)
         return_, bonus, steps, is_over = 0.0, 0.0, 0, False
+        earlier: list[float] = []
+        mark = MARKS[0]
         while not is_over:
             if steps == len(observations):
                 observations = self._observations = np.concatenate([observations, observations])
@@ -73,8 +87,13 @@ class ControlTask:
             return_ += float(reward)
             if removes_bonus:
                 bonus += self._read_survival_bonus(info)
+            if steps == mark and len(earlier) < len(MARKS):
+                earlier.append(return_ - bonus)
+                mark *= 2
         visited = observations[:steps].reshape(steps, -1)
-        return Episode(return_, return_ - bonus, steps, Moments.of(visited))
+        training_return = return_ - bonus
+        earlier += [training_return] * (len(MARKS) - len(earlier))
+        return Episode(return_, training_return, steps, Moments.of(visited), np.array(earlier))
 
     def step_through(self, act: Callable[[FloatArray], Any], seed: int) -> Iterator[Transition]:
         step, limit, copy = self._inner.step, self._limit, np.array

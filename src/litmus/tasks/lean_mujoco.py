@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from litmus.native.mujoco import compile_loop
-from litmus.tasks.base import Episode, Moments, OffersCompiledForm, RolloutPolicy
+from litmus.tasks.base import MARKS, Episode, Moments, OffersCompiledForm, RolloutPolicy
 from litmus.tasks.loop_numbers import Floats, Numbers, Unknown, locate
 from litmus.tasks.loops import UNLIMITED, Loop
 from litmus.tasks.mujoco import BODIES
@@ -104,21 +104,30 @@ class LeanLoop:
         environment = copy.deepcopy(self.environment, memo)
         return LeanLoop(environment, self.loop, self.version, self.limit)
 
-    def run_episode(self, policy: RolloutPolicy, seed: int, remove_survival_bonus: bool) -> Episode:
+    def run_episode(
+        self,
+        policy: RolloutPolicy,
+        seed: int,
+        remove_survival_bonus: bool,
+        most_steps: int | None = None,
+    ) -> Episode:
         self.environment.reset(seed=seed)
+        limit = self.limit if most_steps is None else min(self.limit, most_steps)
         outcome = None
         if self.compiled is not None and isinstance(policy, OffersCompiledForm):
-            outcome = self.compiled.run(policy.compiled_form())
-        steps, fell = outcome or self._simulate(policy.act)
+            outcome = self.compiled.run(policy.compiled_form(), limit)
+        steps, fell = outcome or self._simulate(policy.act, limit)
         is_paid_fallen = self.version == 4 and self.loop.v4_pays_when_fallen
         ran = Ran(self.actions[:steps], self.records[: steps + 1], fell and not is_paid_fallen)
         rewards, bonuses = pay(self.loop.pays, self.bare, ran)
-        return_ = _add_up(rewards)
-        bonus = _add_up(bonuses) if remove_survival_bonus else 0.0
+        returns = np.cumsum(rewards)  # one after the other, as they are paid
+        removes = remove_survival_bonus and len(bonuses)  # some bodies are paid none
+        training_returns = returns - np.cumsum(bonuses) if removes else returns
         moments = Moments.of(self.observations[:steps])
-        return Episode(return_, return_ - bonus, steps, moments)
+        earlier = training_returns[np.minimum(MARKS, steps) - 1]
+        return Episode(float(returns[-1]), float(training_returns[-1]), steps, moments, earlier)
 
-    def _simulate(self, act: Callable[[Floats], Any]) -> tuple[int, bool]:
+    def _simulate(self, act: Callable[[Floats], Any], limit: int) -> tuple[int, bool]:
         """Return the number of steps, and whether the episode ended by a fall."""
         model, data, frames = self.bare.model, self.bare.data, self.bare.frame_skip
         step, find_forces = mujoco.mj_step, mujoco.mj_rnePostConstraint
@@ -126,7 +135,7 @@ class LeanLoop:
         see, record, control = self.seen.read, self.recorded.read, data.ctrl
         needs_forces, bounds = self.loop.needs_forces, self.bounds
         record(records[0])
-        for t in range(self.limit):
+        for t in range(limit):
             observation = observations[t]
             see(observation)
             actions[t] = act(observation)
@@ -137,7 +146,7 @@ class LeanLoop:
             record(records[t + 1])
             if not all(map(_holds, bounds)):
                 return t + 1, True
-        return self.limit, False
+        return limit, False
 
 
 class Row:
@@ -171,8 +180,3 @@ class Row:
 def _holds(bound: Numbers) -> bool:
     low, high = bound.low, bound.high
     return all(low <= value <= high for value in bound.values.tolist())
-
-
-def _add_up(rewards: Floats) -> float:
-    """One after the other, as they are paid; `sum`, from Python 3.12 on, rounds otherwise."""
-    return float(np.cumsum(rewards)[-1]) if len(rewards) else 0.0

@@ -37,6 +37,12 @@ BEGINNING_ITERATIONS, BEGINNING_SHARE = 6, 0.02
 """How long a beginning is tried: for so many iterations and this share of the run's steps."""
 BEGINNINGS_SHARE = 1 / 4
 """Of the run's steps that several beginnings may take together: each is cut short accordingly."""
+MOST_SETS = 3
+"""Of beginnings, where learning stands still after those before."""
+STILL_ROUNDS, STILL_SHARE, STILL_GAIN = 6, 0.1, 0.05
+"""Learning is looked at whenever so many rounds and this share of the run's steps are over. It
+stands still where the later half of these rounds is ahead of the earlier one by less than this
+share of what has been gained since the first round."""
 FINAL_INDEX = 2**40
 """Where the episodes of the end begin: a run that goes on later does not notice that they were."""
 
@@ -90,6 +96,7 @@ class Selection:
         if self.config.selection_share:
             untrained = self._describe_theta(steps=0)
             self.state = SelectionState(untrained, untrained, self._find_center())
+            self.state.wanted = self.beginnings
 
     @property
     def reserve(self) -> int:
@@ -103,13 +110,18 @@ class Selection:
         affordable = int(FINAL_SHARE * self.config.steps / max(1, state.cost))
         return max(1, min(affordable, MOST_TIMES))
 
-    def measure_if_due(self, counters: Counters) -> Measured | None:
+    def measure_if_due(
+        self, counters: Counters, round_mean: float | None = None
+    ) -> Measured | None:
+        """`round_mean`: what the perturbed policies of the newest round earned; None: unknown."""
         state, share, steps = self.state, self.config.selection_share, counters.steps
         if state is None or counters.episodes == 0:
             return None
         if state.episodes == 0:
+            state.first_mean = round_mean
             return self._measure_untrained(state, steps / counters.episodes)
-        is_trying, beginning = state.tried < self.beginnings > 1, state.beginning
+        self._begin_anew_if_still(state, counters, round_mean)
+        is_trying, beginning = state.tried < state.wanted > 1, state.beginning
         if is_trying:
             if not self._has_tried(state, counters):
                 return None
@@ -163,14 +175,46 @@ class Selection:
         """`steps` of the run were enough for the beginnings so far."""
         assert isinstance(self.algorithm, BeginsAnew)
         state.tried += 1
-        if steps * (state.tried + 1) / state.tried > BEGINNINGS_SHARE * self.config.steps:
-            state.tried = self.beginnings  # there is no room for another
-        if state.tried < self.beginnings:
-            state.beginning, state.begun_at = state.tried, steps
-            self.algorithm.begin_anew(state.beginning)
-        elif state.beginning != state.best_beginning:
+        tried, age = state.tried - (state.wanted - self.beginnings), steps - state.set_at
+        if age * (tried + 1) / tried > BEGINNINGS_SHARE * self.config.steps:
+            state.tried = state.wanted  # there is no room for another
+        if state.tried < state.wanted:
+            self._begin_anew(state, steps)
+            return
+        state.looked_at, state.since = steps, np.empty(0)
+        if state.beginning != state.best_beginning:
             state.beginning = state.best_beginning
             self.algorithm.go_back(state.center, has_lost=False)
+
+    def _begin_anew(self, state: SelectionState, steps: int) -> None:
+        assert isinstance(self.algorithm, BeginsAnew)
+        state.beginning, state.begun_at = state.tried, steps
+        self.algorithm.begin_anew(state.beginning)
+
+    def _begin_anew_if_still(
+        self, state: SelectionState, counters: Counters, round_mean: float | None
+    ) -> None:
+        """Try other beginnings where the best of those before leads nowhere, while there is time
+        to go on with one of them."""
+        steps, total = counters.steps, self.config.steps
+        has_room = total - self.reserve - steps >= 2 * BEGINNINGS_SHARE * total
+        first = state.first_mean
+        if state.tried < state.wanted or self.beginnings == 1 or first is None or not has_room:
+            return
+        if round_mean is not None:
+            state.since = np.append(state.since, round_mean)
+        count = len(state.since)
+        if count < STILL_ROUNDS or steps - state.looked_at < STILL_SHARE * total:
+            return
+        earlier, later = (
+            compute_mean(half) for half in (state.since[: count // 2], state.since[count // 2 :])
+        )
+        is_moving = later - earlier >= STILL_GAIN * abs(later - first)
+        state.looked_at, state.since = steps, np.empty(0)
+        if not is_moving and state.wanted < MOST_SETS * self.beginnings:
+            state.set_at, state.wanted = steps, state.wanted + self.beginnings
+            state.measured_at = counters.iterations
+            self._begin_anew(state, steps)
 
     def _measure_untrained(self, state: SelectionState, episode_steps: float) -> Measured | None:
         """Now that it is known how long episodes are; give up where they are too long."""
