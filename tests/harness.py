@@ -62,6 +62,9 @@ PROCESS: dict[str, Any] = {
 }
 """Beside them, for an evaluator that is solved for: fewer policies than a run measures."""
 
+STEADY: dict[str, Any] = {"env_kwargs": {"length": 40}, "steps": 6000, "round_size": 16}
+"""Beside both: episodes whose rewards come steadily, and enough of them to see that."""
+
 GONE: Any = object()
 """As the value of an option: leave it out of a tiny run."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import GONE, PROCESS, tiny, train_tiny, without_times
+from harness import GONE, PROCESS, STEADY, tiny, train_tiny, without_times
 
 from litmus.algorithms import ALGORITHMS, find_options
 from litmus.config import OF_STEPS, TrainConfig
@@ -120,13 +120,15 @@ def test_an_option_changes_what_is_learned_or_measured(
         ("probing_low", -1.0),
         ("policy_step", 2.0),
         ("noise_change", 0.3),
+        ("cut_steadiness", 0.5),
     ],
 )
 def test_an_option_of_an_evaluator_that_is_solved_for_changes_the_run(
     name: str, value: float, tmp_path: Path
 ) -> None:
-    base = train_tiny(tmp_path / "base", **PROCESS)
-    changed = train_tiny(tmp_path / "run", **{**PROCESS, name: value})
+    options = {**PROCESS, **(STEADY if name == "cut_steadiness" else {})}
+    base = train_tiny(tmp_path / "base", **options)
+    changed = train_tiny(tmp_path / "run", **{**options, name: value})
     assert describe(changed) != describe(base)
 
 

@@ -18,6 +18,7 @@ from harness import (
     DEADLINE,
     GONE,
     PROCESS,
+    STEADY,
     Hold,
     Killed,
     assert_one_line,
@@ -189,7 +190,7 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     """With measurements after every other round, and learning that goes back at every loss."""
     monkeypatch.setattr("litmus.training.selection.ITERATIONS_BETWEEN", 2)
     monkeypatch.setattr("litmus.training.selection.FALLS", 1)
-    monkeypatch.setattr("litmus.training.selection.BEGINNINGS_SHARE", 1.0)
+    monkeypatch.setattr("litmus.training.beginnings.BEGINNINGS_SHARE", 1.0)
     options = {**MEASURING, "overlap": overlap, "beginnings": beginnings}
     if learns == "by solving":
         options = {**options, **PROCESS, **dict.fromkeys(OF_STEPS, GONE)}
@@ -205,6 +206,37 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     assert_same_result(whole.path, tmp_path / "run")
     last = "last_policy.safetensors"
     assert (whole.path / last).read_bytes() == (tmp_path / "run" / last).read_bytes()
+
+
+@pytest.mark.parametrize("moment", [40, 55, 200, 330])
+def test_a_run_that_cuts_episodes_and_begins_anew_is_resumed_exactly(
+    moment: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    uninterrupted: Callable[..., Path],
+) -> None:
+    """Rewards come steadily, and whatever is gained is too little: more beginnings are tried."""
+    monkeypatch.setattr("litmus.training.beginnings.STILL_GAIN", 1e9)
+    options = {
+        **{name: value for name, value in MEASURING.items() if name not in OF_STEPS},
+        **PROCESS,
+        **STEADY,
+        "steps": 60_000,
+        "cut_steadiness": 0.5,
+        "beginnings": 2,
+        "selection_share": 0.1,
+    }
+    whole = litmus.Run(uninterrupted(**options))
+    cuts = [event.get("most_steps") for event in whole.metrics if event["event"] == "round"]
+    assert {None, 16} <= set(cuts)
+    began = {one["beginning"] for one in whole.metrics if one["event"] == "measurement"}
+    assert began == {0, 1, 2, 3}
+    with monkeypatch.context() as patch:
+        kill_at(patch, "litmus.runs.metrics.MetricsFile.write", moment, "after")
+        with pytest.raises(Killed):
+            train_tiny(tmp_path / "run", **options)
+    litmus.resume(tmp_path / "run", quiet=True)
+    assert_same_result(whole.path, tmp_path / "run")
 
 
 def test_a_run_killed_before_it_wrote_anything_can_be_resumed(

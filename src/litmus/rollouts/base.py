@@ -97,6 +97,12 @@ class Round:
         numbered = enumerate(self.episodes, start=self.first_episode)
         return [(index, one) for index, one in numbered if one.training_return is not None]
 
+    @property
+    def whole(self) -> list[tuple[int, Outcome]]:
+        """Those of them that were not cut short."""
+        limit = self.most_steps
+        return [pair for pair in self.kept if limit is None or pair[1].steps < limit]
+
 
 class Pending(Protocol):
     def result(self) -> list[Episode]:

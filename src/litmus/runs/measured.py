@@ -92,13 +92,13 @@ def name_lineage(folder: Path, near: Path) -> str:
 
 
 def read_run(path: Path) -> MeasuredPolicies:
-    """Every policy in a run's history, oldest first; all of them one lineage."""
+    """Every policy in a run's history that was measured in a whole episode, oldest first; all of
+    them one lineage."""
     run = Run(path)
     architecture = run.policy.architecture
     rounds = open_journal(run, architecture).read()
     lineage = name_lineage(run.path, Path())
-    whole = [round_ for round_ in rounds if round_.most_steps is None]
-    found = [one for round_ in whole for one in _list_round(run, architecture, round_, lineage)]
+    found = [one for round_ in rounds for one in _list_round(run, architecture, round_, lineage)]
     if not found:
         raise BadInput(
             f"{path} keeps no measured policies: it has not begun, or it is of an algorithm that "
@@ -121,6 +121,6 @@ def _list_round(
             lineage,
             run.config.algorithm,
         )
-        for index, outcome in round_.kept
+        for index, outcome in round_.whole
         if outcome.return_ is not None and outcome.training_return is not None
     ]

@@ -3,12 +3,13 @@
 A share of the steps measures θ now and then. What seems better than the best so far is measured
 once more before it takes its place. Learning that has clearly lost more than half of what it had
 gained, several times in a row, goes back to the best. A run may try several beginnings first, and
-goes on with the one that led to the best. In the end the best, the last and the untrained policy
-meet on fresh episodes. A run that is too short for all this does without.
+goes on with the one that led to the best (`beginnings.py`). In the end the best, the last and the
+untrained policy meet on fresh episodes. A run that is too short for all this does without.
 """
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,11 +17,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.algorithms.base import Algorithm, BeginsAnew, GoesBack
+from litmus.algorithms.base import Algorithm, GoesBack
 from litmus.config import TrainConfig
 from litmus.rollouts.base import Collector, Request
+from litmus.rollouts.failure import Tell
 from litmus.runs.state import Candidate, Counters, SelectionState
 from litmus.seeding import Stream
+from litmus.training.beginnings import Beginnings
+
+logger = logging.getLogger("litmus")
 
 CLEARLY = 2.0
 """Standard errors of a difference that is hardly luck."""
@@ -33,16 +38,6 @@ FINALISTS, MOST_TIMES, FINAL_SHARE = 3, 8, 0.02
 are cheap, and no more of the run's steps than this where they are not, but for one measurement."""
 MOST_SHARE = 1 / 3
 """Of the run's steps that the first measurement and the end may take: else nothing is measured."""
-BEGINNING_ITERATIONS, BEGINNING_SHARE = 6, 0.02
-"""How long a beginning is tried: for so many iterations and this share of the run's steps."""
-BEGINNINGS_SHARE = 1 / 4
-"""Of the run's steps that several beginnings may take together: each is cut short accordingly."""
-MOST_SETS = 3
-"""Of beginnings, where learning stands still after those before."""
-STILL_ROUNDS, STILL_SHARE, STILL_GAIN = 6, 0.1, 0.05
-"""Learning is looked at whenever so many rounds and this share of the run's steps are over. It
-stands still where the later half of these rounds is ahead of the earlier one by less than this
-share of what has been gained since the first round."""
 FINAL_INDEX = 2**40
 """Where the episodes of the end begin: a run that goes on later does not notice that they were."""
 
@@ -87,8 +82,15 @@ def count_at_once(config: TrainConfig) -> int:
 class Selection:
     """Measures an algorithm's θ; `state` is what a checkpoint keeps, None where it is off."""
 
-    def __init__(self, config: TrainConfig, collector: Collector, algorithm: Algorithm) -> None:
+    def __init__(
+        self,
+        config: TrainConfig,
+        collector: Collector,
+        algorithm: Algorithm,
+        tell: Tell = logger.info,
+    ) -> None:
         self.config, self.collector, self.algorithm = config, collector, algorithm
+        self.beginnings = Beginnings(config.steps, algorithm, tell)
         self.state: SelectionState | None = None
 
     def begin(self) -> None:
@@ -96,7 +98,7 @@ class Selection:
         if self.config.selection_share:
             untrained = self._describe_theta(steps=0)
             self.state = SelectionState(untrained, untrained, self._find_center())
-            self.state.wanted = self.beginnings
+            self.state.wanted = self.beginnings.wanted
 
     @property
     def reserve(self) -> int:
@@ -120,10 +122,10 @@ class Selection:
         if state.episodes == 0:
             state.first_mean = round_mean
             return self._measure_untrained(state, steps / counters.episodes)
-        self._begin_anew_if_still(state, counters, round_mean)
+        self.beginnings.try_others_if_still(state, counters, round_mean, self.reserve)
         is_trying, beginning = state.tried < state.wanted > 1, state.beginning
         if is_trying:
-            if not self._has_tried(state, counters):
+            if not self.beginnings.has_tried(state, counters):
                 return None
         elif (
             state.spent + state.cost > share * steps
@@ -149,7 +151,7 @@ class Selection:
         else:
             state.falls = 0
         if is_trying:
-            self._begin_anew_or_go_on(state, steps + state.spent - spent)
+            self.beginnings.begin_anew_or_go_on(state, steps + state.spent - spent)
         return Measured(
             theta.returns,
             state.spent - spent,
@@ -158,63 +160,6 @@ class Selection:
             went_back,
             beginning,
         )
-
-    @property
-    def beginnings(self) -> int:
-        return self.algorithm.beginnings if isinstance(self.algorithm, BeginsAnew) else 1
-
-    def _has_tried(self, state: SelectionState, counters: Counters) -> bool:
-        """Whether the beginning of now can be told from others, or has had its share."""
-        steps, age = self.config.steps, counters.steps - state.begun_at
-        longest = BEGINNINGS_SHARE * steps / self.beginnings - 2 * state.cost
-        iterations = counters.iterations - state.measured_at
-        is_long = iterations >= BEGINNING_ITERATIONS and age >= BEGINNING_SHARE * steps
-        return is_long or age >= longest
-
-    def _begin_anew_or_go_on(self, state: SelectionState, steps: int) -> None:
-        """`steps` of the run were enough for the beginnings so far."""
-        assert isinstance(self.algorithm, BeginsAnew)
-        state.tried += 1
-        tried, age = state.tried - (state.wanted - self.beginnings), steps - state.set_at
-        if age * (tried + 1) / tried > BEGINNINGS_SHARE * self.config.steps:
-            state.tried = state.wanted  # there is no room for another
-        if state.tried < state.wanted:
-            self._begin_anew(state, steps)
-            return
-        state.looked_at, state.since = steps, np.empty(0)
-        if state.beginning != state.best_beginning:
-            state.beginning = state.best_beginning
-            self.algorithm.go_back(state.center, has_lost=False)
-
-    def _begin_anew(self, state: SelectionState, steps: int) -> None:
-        assert isinstance(self.algorithm, BeginsAnew)
-        state.beginning, state.begun_at = state.tried, steps
-        self.algorithm.begin_anew(state.beginning)
-
-    def _begin_anew_if_still(
-        self, state: SelectionState, counters: Counters, round_mean: float | None
-    ) -> None:
-        """Try other beginnings where the best of those before leads nowhere, while there is time
-        to go on with one of them."""
-        steps, total = counters.steps, self.config.steps
-        has_room = total - self.reserve - steps >= 2 * BEGINNINGS_SHARE * total
-        first = state.first_mean
-        if state.tried < state.wanted or self.beginnings == 1 or first is None or not has_room:
-            return
-        if round_mean is not None:
-            state.since = np.append(state.since, round_mean)
-        count = len(state.since)
-        if count < STILL_ROUNDS or steps - state.looked_at < STILL_SHARE * total:
-            return
-        earlier, later = (
-            compute_mean(half) for half in (state.since[: count // 2], state.since[count // 2 :])
-        )
-        is_moving = later - earlier >= STILL_GAIN * abs(later - first)
-        state.looked_at, state.since = steps, np.empty(0)
-        if not is_moving and state.wanted < MOST_SETS * self.beginnings:
-            state.set_at, state.wanted = steps, state.wanted + self.beginnings
-            state.measured_at = counters.iterations
-            self._begin_anew(state, steps)
 
     def _measure_untrained(self, state: SelectionState, episode_steps: float) -> Measured | None:
         """Now that it is known how long episodes are; give up where they are too long."""

@@ -97,7 +97,7 @@ class Trainer:
         """Everything that stands on an algorithm."""
         run = self.run
         self.journal = open_journal(run, self.architecture, self.config.history_rounds)
-        self.selection = Selection(self.config, self.collector, self.algorithm)
+        self.selection = Selection(self.config, self.collector, self.algorithm, self.display.note)
         self.evaluations = Evaluations(self.config, self.collector, self.algorithm, self.counters)
         self.checkpoints = Checkpoints(
             run,

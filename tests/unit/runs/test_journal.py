@@ -27,6 +27,7 @@ def make_round(number: int) -> Round:
         0.05,
         number * 2,
         [Outcome(1.5 * number, 0.1 + number, 7), Outcome(None, None, 3)],
+        most_steps=8 if number % 2 else None,
     )
 
 
@@ -47,6 +48,7 @@ def assert_rounds(found: list[Round], count: int) -> None:
         assert np.array_equal(round_.normalizer.std, expected.normalizer.std)
         assert list(round_.episodes) == list(expected.episodes)
         assert (round_.number, round_.noise, round_.first_episode) == (number, 0.05, 2 * number)
+        assert round_.most_steps == expected.most_steps
 
 
 def test_what_is_appended_is_read_back_exactly(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from toys import ReusingWalk, Walk
 
 from litmus.tasks import make_task_spec
-from litmus.tasks.base import DiscreteActions, StepsThrough
+from litmus.tasks.base import MARKS, CutsShort, DiscreteActions, StepsThrough
 from litmus.tasks.control import ControlTask
 
 TASKS = [
@@ -35,6 +35,36 @@ class Swaying:
         if isinstance(self.actions, DiscreteActions):
             return self.actions.start + int(value > 0)
         return np.full(self.actions.shape or self.actions.size, value, np.float32)
+
+
+@pytest.mark.parametrize("most_steps", [1, 8, 64])
+@pytest.mark.parametrize("name", TASKS)
+def test_an_episode_that_is_cut_is_the_beginning_of_the_whole_one(
+    name: str, most_steps: int
+) -> None:
+    task = make_task_spec(name, "remove").build()
+    assert isinstance(task, CutsShort)
+    policy = Swaying(task)
+    steps = list(itertools.islice(task.step_through(policy.act, seed=4), most_steps))
+    part, whole = task.run_part(policy, 4, most_steps), task.run_episode(policy, 4)
+    assert part.steps == len(steps)
+    assert part.training_return == pytest.approx(
+        sum(step.reward - step.survival_bonus for step in steps), abs=1e-9
+    )
+    assert part.moments is not None
+    assert part.moments.count == len(steps)
+    if most_steps in MARKS:
+        assert whole.earlier is not None
+        assert part.training_return == whole.earlier[MARKS.index(most_steps)]
+
+
+def test_an_episode_tells_what_it_had_earned_and_then_what_it_earned() -> None:
+    task = ControlTask(Walk(length=20), "walk")
+    episode = task.run_episode(Swaying(task), seed=1)
+    assert episode.earlier is not None
+    rewards = [step.reward for step in task.step_through(Swaying(task).act, seed=1)]
+    expected = [sum(rewards[:8]), sum(rewards[:16]), *[sum(rewards)] * (len(MARKS) - 2)]
+    assert episode.earlier == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -52,6 +52,7 @@ def test_an_episode_is_the_environments_own_bit_for_bit(
             plain.training_return,
             plain.steps,
         )
+        np.testing.assert_array_equal(lean.earlier, plain.earlier)
         np.testing.assert_array_equal(lean.moments.mean, plain.moments.mean)
         np.testing.assert_array_equal(
             lean.moments.squared_deviations, plain.moments.squared_deviations
