@@ -111,6 +111,11 @@ class TrainConfig:
     def check_task(self, task: object, distribution: str) -> None:
         """BadInput where the algorithm cannot learn in this task, or this kind of policy."""
 
+    @classmethod
+    def list_useless(cls, chosen: Mapping[str, object]) -> Collection[str]:
+        """Options that change nothing beside what is chosen by name."""
+        return ()
+
     def check_given(self, given: Collection[str]) -> None:
         """BadInput where options that the user gives another value than usual change nothing."""
 
@@ -245,13 +250,17 @@ class PssvfConfig(TrainConfig):
     def is_solved_for(self) -> bool:
         return self.evaluator == SOLVED_FOR
 
+    @classmethod
+    def list_useless(cls, chosen: Mapping[str, object]) -> Collection[str]:
+        return OF_STEPS if chosen.get("evaluator") == SOLVED_FOR else ()
+
     def check_given(self, given: Collection[str]) -> None:
         if "beginnings" in given and self.beginnings > 1 and not self.selection_share:
             raise BadInput(
                 f"{option('beginnings')} needs {option('selection_share')} above 0: several are "
                 "measured to find the best"
             )
-        useless = [name for name in OF_STEPS if name in given] if self.is_solved_for else []
+        useless = [name for name in self.list_useless(vars(self)) if name in given]
         if useless:
             raise BadInput(
                 f"{option(useless[0])} changes nothing with {option('evaluator', SOLVED_FOR)}, "

@@ -14,7 +14,7 @@ import re
 import shutil
 import textwrap
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache, partial
 from typing import Any, Literal, NoReturn
 
@@ -72,11 +72,14 @@ def _to_name(word: str) -> str:
 
 
 def add_options(
-    parser: argparse.ArgumentParser, options: Mapping[str, Option], defaults: Mapping[str, Any]
+    parser: argparse.ArgumentParser,
+    options: Mapping[str, Option],
+    defaults: Mapping[str, Any],
+    useless: Collection[str] = (),
 ) -> None:
     """Add each option of a configuration; those not given stay out of the namespace.
 
-    `defaults` are shown in the place of the options' own.
+    `defaults` are shown in the place of the options' own; what is `useless` is not shown.
     """
     for name, one in options.items():
         if one.spec.metadata.get("is_argument"):
@@ -84,6 +87,7 @@ def add_options(
         text = field_docstrings(one.owner).get(name, f"Of the {_show_owner(one)}.")
         text = " ".join(text.split()).replace("%", "%%")
         text += _describe_default(defaults.get(name, one.default))
+        text = argparse.SUPPRESS if name in useless else text
         common: dict[str, Any] = {"help": text, "default": argparse.SUPPRESS}
         hint = one.hint
         if hint is bool:

@@ -11,6 +11,9 @@ import torch
 
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Resources
+from litmus.cli import main
+from litmus.config import OF_STEPS
+from litmus.errors import spell_option
 from litmus.presets import PRESETS
 from litmus.rollouts.base import Setting
 from litmus.rollouts.serial import SerialCollector
@@ -154,3 +157,16 @@ def test_who_chooses_another_evaluator_gets_values_that_fit_it() -> None:
 )
 def test_a_preset_knows_a_task_by_its_base_name(task: str, name: str) -> None:
     assert base_name(task) == name
+
+
+def test_help_leaves_out_what_the_preset_would_refuse(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for preset in ("default", "network"):
+        with pytest.raises(SystemExit):
+            main(["train", "pssvf", "--preset", preset, "--help"])
+        shown.append(capsys.readouterr().out)
+    assert "--noise-change" in shown[0]
+    assert "--noise-change" not in shown[1]
+    for name in map(spell_option, OF_STEPS):
+        assert name not in re.split(r"[\s,]+", shown[0])
+        assert name in re.split(r"[\s,]+", shown[1])

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from litmus.algorithms import ALGORITHMS, CHOICES, find_options
+from litmus.algorithms import ALGORITHMS, CHOICES, find_config_type, find_options
 from litmus.cli.command import Command, make_sentence
 from litmus.cli.results import offering_resume, print_result
 from litmus.errors import BadInput, spell_option
@@ -61,7 +61,8 @@ def _add_options(parser: OneLineParser, algorithm: str, words: Sequence[str]) ->
     preset = {
         name: value for name, value in preset.items() if name in known and known[name].is_ours
     }
-    add_options(parser, known, {**ALGORITHMS.find(algorithm).defaults, **preset, **chosen})
+    useless = find_config_type(algorithm).list_useless(chosen)
+    add_options(parser, known, {**ALGORITHMS.find(algorithm).defaults, **preset, **chosen}, useless)
 
 
 def _find_choices(algorithm: str, words: Sequence[str]) -> tuple[Values, Values]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from litmus.algorithms import find_options, read_config
-from litmus.config import TrainConfig
+from litmus.config import SOLVED_FOR, TrainConfig
 from litmus.errors import BadInput, one_line, option
 from litmus.fields import check_type, check_whole
 from litmus.files import CHECKSUM, describe_os_error, read_json, write_json
@@ -179,7 +179,14 @@ def train(
         return _work(Run(run.path), None, callback, quiet, interrupt)
 
 
-show_keywords(train, {name: one.default for name, one in find_options("pssvf", {}).items()})
+show_keywords(
+    train,
+    {
+        name: one.default
+        for choice in ({"evaluator": SOLVED_FOR}, {})
+        for name, one in find_options("pssvf", choice).items()
+    },
+)
 
 
 def _go_on(run: Run, settings: TrainConfig, callback: Callback | None, quiet: bool) -> Run:

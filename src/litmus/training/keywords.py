@@ -74,8 +74,11 @@ class VanillaKeywords(SharedKeywords, total=False):
 
 
 class PssvfKeywords(VanillaKeywords, total=False):
-    """Of pssvf."""
+    """Of pssvf, with either kind of evaluator that asks in probing states."""
 
+    remembered_policies: Whole
+    noise_change: float
+    cut_steadiness: float
     probing_states: Whole
     probing_low: float
     probing_high: float
