@@ -124,8 +124,9 @@ def test_an_option_changes_what_is_learned_or_measured(
     ],
 )
 def test_an_option_of_an_evaluator_that_is_solved_for_changes_the_run(
-    name: str, value: float, tmp_path: Path
+    name: str, value: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("litmus.algorithms.lengths.SHORTEST", 8)
     options = {**PROCESS, **(STEADY if name == "cut_steadiness" else {})}
     base = train_tiny(tmp_path / "base", **options)
     changed = train_tiny(tmp_path / "run", **{**options, name: value})

@@ -209,14 +209,14 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
 
 
 @pytest.mark.parametrize("moment", [40, 55, 200, 330])
-def test_a_run_that_cuts_episodes_and_begins_anew_is_resumed_exactly(
+def test_a_run_that_cuts_episodes_short_is_resumed_exactly(
     moment: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     uninterrupted: Callable[..., Path],
 ) -> None:
-    """Rewards come steadily, and whatever is gained is too little: more beginnings are tried."""
-    monkeypatch.setattr("litmus.training.beginnings.STILL_GAIN", 1e9)
+    """Before, while and after beginnings are tried."""
+    monkeypatch.setattr("litmus.algorithms.lengths.SHORTEST", 8)
     options = {
         **{name: value for name, value in MEASURING.items() if name not in OF_STEPS},
         **PROCESS,
@@ -230,7 +230,7 @@ def test_a_run_that_cuts_episodes_and_begins_anew_is_resumed_exactly(
     cuts = [event.get("most_steps") for event in whole.metrics if event["event"] == "round"]
     assert {None, 16} <= set(cuts)
     began = {one["beginning"] for one in whole.metrics if one["event"] == "measurement"}
-    assert began == {0, 1, 2, 3}
+    assert began == {0, 1}
     with monkeypatch.context() as patch:
         kill_at(patch, "litmus.runs.metrics.MetricsFile.write", moment, "after")
         with pytest.raises(Killed):

@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 
 COMPARED = 48
 """Whole episodes, the newest, that are asked."""
+SHORTEST = 128
+"""Steps of a cut episode: shorter ones are about getting somewhere, not about going on."""
 LEAST_LENGTH, MOST_COST = 0.25, 0.55
 """A cut episode, as a share of the longest whole one; and of the steps that whole ones take on
 average: what saves less is not worth what it does not tell."""
@@ -89,7 +91,8 @@ class Lengths(SavesAttributes):
                 break
             said = extrapolate(self.earlier[:, place], self.steps, mark, longest)
             missed = float(np.square(said - self.returns).sum())
-            if mark >= LEAST_LENGTH * longest and missed < (1 - self.steadiness) * spread:
+            is_long = mark >= max(SHORTEST, LEAST_LENGTH * longest)
+            if is_long and missed < (1 - self.steadiness) * spread:
                 return mark
         return 0
 

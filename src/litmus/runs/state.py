@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -123,16 +123,6 @@ class SelectionState:
     """Measurements in a row that found θ lost."""
     tried: int = 0
     """Beginnings of the run that are over."""
-    wanted: int = 1
-    """Beginnings to be tried: more, where learning stood still after the first ones."""
-    set_at: int = 0
-    """Steps of the run before the newest set of them."""
-    looked_at: int = 0
-    """Steps of the run when it was over, or when it was last looked whether learning moves."""
-    since: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    """Mean returns of the whole rounds since then."""
-    first_mean: float | None = None
-    """That of the run's first round; None where it is not known."""
     beginning: int = 0
     """The one that θ is from."""
     begun_at: int = 0

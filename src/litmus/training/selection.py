@@ -98,7 +98,6 @@ class Selection:
         if self.config.selection_share:
             untrained = self._describe_theta(steps=0)
             self.state = SelectionState(untrained, untrained, self._find_center())
-            self.state.wanted = self.beginnings.wanted
 
     @property
     def reserve(self) -> int:
@@ -112,18 +111,13 @@ class Selection:
         affordable = int(FINAL_SHARE * self.config.steps / max(1, state.cost))
         return max(1, min(affordable, MOST_TIMES))
 
-    def measure_if_due(
-        self, counters: Counters, round_mean: float | None = None
-    ) -> Measured | None:
-        """`round_mean`: what the perturbed policies of the newest round earned; None: unknown."""
+    def measure_if_due(self, counters: Counters) -> Measured | None:
         state, share, steps = self.state, self.config.selection_share, counters.steps
         if state is None or counters.episodes == 0:
             return None
         if state.episodes == 0:
-            state.first_mean = round_mean
             return self._measure_untrained(state, steps / counters.episodes)
-        self.beginnings.try_others_if_still(state, counters, round_mean, self.reserve)
-        is_trying, beginning = state.tried < state.wanted > 1, state.beginning
+        is_trying, beginning = state.tried < self.beginnings.wanted > 1, state.beginning
         if is_trying:
             if not self.beginnings.has_tried(state, counters):
                 return None

@@ -180,10 +180,10 @@ class Trainer:
                 file.close()
 
     def _iterate(self) -> None:
-        round_mean = self._record(self.algorithm.iterate())
+        self._record(self.algorithm.iterate())
         self._take_snapshot_if_due()
         self._finish_evaluation()
-        self._measure_if_due(round_mean)
+        self._measure_if_due()
         self.evaluations.start_if_due()
         self.display.update(self.counters.steps, self.counters.latest_return)
         self._tell()
@@ -201,8 +201,7 @@ class Trainer:
             self._save()
             raise
 
-    def _record(self, progress: Progress) -> float | None:
-        """The mean return of the round, where there is one and its episodes were whole."""
+    def _record(self, progress: Progress) -> None:
         counters, number = self.counters, self.counters.iterations
         counters.iterations += 1
         counters.steps += progress.steps
@@ -212,7 +211,6 @@ class Trainer:
         if taken := progress.metrics.keys() & (counted | measured).keys():
             raise RunFailed(f"metrics of the algorithm have names that are taken: {sorted(taken)}")
         self._write("round", **counted, **measured, **progress.metrics)
-        return measured.get("mean")
 
     def _record_round(self, measured: Round) -> dict[str, Any]:
         """Put it into the journal; what is told of its episodes."""
@@ -238,9 +236,9 @@ class Trainer:
             "dropped": counters.dropped,
         }
 
-    def _measure_if_due(self, round_mean: float | None) -> None:
+    def _measure_if_due(self) -> None:
         has_begun = self.selection.state is not None
-        measured = self.selection.measure_if_due(self.counters, round_mean)
+        measured = self.selection.measure_if_due(self.counters)
         if measured is not None:
             self._record_measurement(measured)
         elif has_begun and self.selection.state is None:

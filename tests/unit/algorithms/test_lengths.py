@@ -82,6 +82,11 @@ def test_rewards_that_are_no_longer_steady_are_noticed_in_whole_rounds() -> None
     assert {cut for cut, _ in done[-20:]} == {None}
 
 
+def test_short_episodes_stay_whole() -> None:
+    steady = collect(Lengths(0.6), 40, lambda speed, luck: run(speed, luck)[:200])
+    assert {cut for cut, _ in steady} == {None}
+
+
 def test_nothing_is_cut_where_it_is_not_asked_for() -> None:
     assert {cut for cut, _ in collect(Lengths(), 40, run)} == {None}
 

@@ -15,7 +15,7 @@ from litmus.rollouts.base import Request
 from litmus.runs.state import Counters
 from litmus.seeding import Stream
 from litmus.tasks.base import Episode
-from litmus.training.beginnings import BEGINNING_ITERATIONS, BEGINNING_SHARE, MOST_SETS
+from litmus.training.beginnings import BEGINNING_ITERATIONS, BEGINNING_SHARE
 from litmus.training.selection import FALLS, ITERATIONS_BETWEEN, Selection, is_clearly_less
 
 NOISE = (-1.0, 0.5, 1.0, -0.5)
@@ -84,16 +84,15 @@ def make(
     collector, algorithm = KnownReturns(), Wanderer(beginnings)
     selection = Selection(config, collector, algorithm)  # type: ignore[arg-type]
     selection.begin()
-    selection.measure_if_due(Counters(steps=5, episodes=1, iterations=1), round_mean=0.0)
+    selection.measure_if_due(Counters(steps=5, episodes=1, iterations=1))
     return selection, algorithm, collector
 
 
-def measure(
-    selection: Selection, steps: int, iterations: int, round_mean: float | None = None
-) -> Any:
+def measure(selection: Selection, steps: int, iterations: int) -> Any:
     """Ask whether it is time, in a run whose episodes take five steps."""
-    counters = Counters(steps=steps, episodes=steps // 5, iterations=iterations)
-    return selection.measure_if_due(counters, round_mean)
+    return selection.measure_if_due(
+        Counters(steps=steps, episodes=steps // 5, iterations=iterations)
+    )
 
 
 def visit(selection: Selection, algorithm: Wanderer, levels: list[float]) -> list[Any]:
@@ -240,62 +239,6 @@ def test_beginnings_take_no_more_than_a_quarter_of_the_run(steps: int, tried: in
     assert done <= steps / 4 + 100
     assert seen == set(range(tried))
     assert state.beginning == 0
-
-
-def learn_on(selection: Selection, means: list[float | None], steps: int = 7_000) -> int:
-    """Rounds of a thousand steps whose policies earn so much; the beginning that θ is from then."""
-    state = selection.state
-    assert state is not None
-    for number, mean in enumerate(means, start=1):
-        iterations = 3 * BEGINNING_ITERATIONS + number
-        measure(selection, steps + 1_000 * number, iterations, mean)
-    return state.beginning
-
-
-def test_other_beginnings_are_tried_where_learning_stands_still() -> None:
-    selection, algorithm, _ = make(beginnings=3)
-    begin(selection, algorithm, [3.0, 9.0, 7.0])
-    assert learn_on(selection, [8.0, 9.0] * 6) == 3
-    assert algorithm.level == -300.0  # an untrained policy that was not there before
-
-
-def test_learning_that_moves_is_left_alone() -> None:
-    selection, algorithm, _ = make(beginnings=3)
-    begin(selection, algorithm, [3.0, 9.0, 7.0])
-    assert learn_on(selection, [8.0 + 0.2 * number for number in range(30)]) == 1
-
-
-@pytest.mark.parametrize("means", [[None] * 30, [9.0] * 5])
-def test_too_few_whole_rounds_say_nothing(means: list[float | None]) -> None:
-    selection, algorithm, _ = make(beginnings=3)
-    begin(selection, algorithm, [3.0, 9.0, 7.0])
-    assert learn_on(selection, means) == 1
-
-
-def test_no_others_are_tried_where_no_time_is_left_to_go_on() -> None:
-    selection, algorithm, _ = make(beginnings=3)
-    begin(selection, algorithm, [3.0, 9.0, 7.0])
-    assert learn_on(selection, [9.0] * 40, steps=51_000) == 1
-
-
-def test_no_others_are_tried_where_one_was_asked_for() -> None:
-    selection, algorithm, _ = make()
-    assert learn_on(selection, [9.0] * 40) == 0
-    assert algorithm.level == 0.0
-
-
-def test_where_nothing_helps_a_run_goes_on_with_the_best_of_all() -> None:
-    """Every beginning leads to 9 and stays there."""
-    selection, algorithm, _ = make(steps=1_000_000, beginnings=3)
-    state, seen = selection.state, set()
-    assert state is not None
-    algorithm.level = 9.0
-    for number in range(1, 1_000):
-        measure(selection, 1_000 * number, number, 9.0)
-        seen.add(state.beginning)
-        algorithm.level = 9.0 + (state.beginning == 4)
-    assert seen == set(range(3 * MOST_SETS))
-    assert state.beginning == state.best_beginning == 4
 
 
 def test_measuring_keeps_to_its_share_of_the_steps() -> None:
