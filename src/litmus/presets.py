@@ -199,7 +199,7 @@ def _default(algorithm: str, task: str) -> Values:
     """What learns on tasks that nobody tuned for: docs/presets.md tells each rule and its why."""
     if task in IMAGE_SETS:
         return _tuned_images()
-    values, body = _rounds(algorithm, task), find_body(task)
+    values = _rounds(algorithm, task)
     if algorithm != "pssvf":
         return values
     return values | {
@@ -223,7 +223,6 @@ def _default(algorithm: str, task: str) -> Values:
         "policy_step": 1.0,
         "policy_step_decay": 40.0,
         "selection_share": 0.1,
-        **(body.default if body is not None else {}),
     }
 
 
@@ -236,7 +235,6 @@ def _network(algorithm: str, task: str) -> Values:
         del values[one]
     return values | {
         "evaluator": "fingerprint",
-        "survival_bonus": "auto",
         "evaluator_updates": 5,
         "policy_updates": 1,
         "buffer_size": 2000,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from litmus.tasks.components import Components
 from litmus.tasks.loops import UNLIMITED, Bound, Loop, Part
@@ -55,8 +54,6 @@ class Body:
 
     paper: Mapping[str, float] = field(default_factory=dict)
     """Where the paper's configuration for this body differs from the one for the others."""
-    default: Mapping[str, Any] = field(default_factory=dict)
-    """The same of the default preset."""
     ars: tuple[int, int, float] = (8, 4, 0.05)
     """Directions, top directions and noise of ARS: the best of the paper's grid."""
 
@@ -188,8 +185,6 @@ BODIES: dict[str, Body] = {
         ),
         view=View(4.0, 0.3, -28.0, 115.0),
         paper={"noise": 0.01},  # 'we use less noise'; the value is not stated, this one works
-        # It stands untrained, and without the bonus it is best to fall at once.
-        default={"survival_bonus": "keep", "noise_change": 0.1},
         ars=(32, 16, 0.01),
     ),
     "Humanoid": Body(
