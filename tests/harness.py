@@ -62,8 +62,15 @@ PROCESS: dict[str, Any] = {
 }
 """Beside them, for an evaluator that is solved for: fewer policies than a run measures."""
 
-STEADY: dict[str, Any] = {"env_kwargs": {"length": 40}, "steps": 6000, "round_size": 16}
-"""Beside both: episodes whose rewards come steadily, and enough of them to see that."""
+STEADY: dict[str, Any] = {
+    "env_kwargs": {"length": 400},
+    "steps": 40_000,
+    "round_size": 16,
+    "noise": 1.0,
+    "noise_change": 0.9,
+    "policy_step": 0.01,
+}
+"""Beside both: episodes whose rewards come steadily, and enough policies that differ to see it."""
 
 GONE: Any = object()
 """As the value of an option: leave it out of a tiny run."""

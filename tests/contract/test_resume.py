@@ -208,7 +208,7 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     assert (whole.path / last).read_bytes() == (tmp_path / "run" / last).read_bytes()
 
 
-@pytest.mark.parametrize("moment", [40, 55, 120, 200])
+@pytest.mark.parametrize("moment", [4, 10, 30, 50])
 def test_a_run_that_cuts_episodes_short_is_resumed_exactly(
     moment: int,
     tmp_path: Path,
@@ -216,19 +216,18 @@ def test_a_run_that_cuts_episodes_short_is_resumed_exactly(
     uninterrupted: Callable[..., Path],
 ) -> None:
     """Before, while and after beginnings are tried."""
-    monkeypatch.setattr("litmus.algorithms.lengths.SHORTEST", 8)
     options = {
         **{name: value for name, value in MEASURING.items() if name not in OF_STEPS},
         **PROCESS,
         **STEADY,
-        "steps": 60_000,
+        "steps": 200_000,
         "cut_steadiness": 0.5,
         "beginnings": 2,
         "selection_share": 0.1,
     }
     whole = litmus.Run(uninterrupted(**options))
     cuts = [event.get("most_steps") for event in whole.metrics if event["event"] == "round"]
-    assert {None, 16} <= set(cuts)
+    assert {None, 128} <= set(cuts)
     began = {one["beginning"] for one in whole.metrics if one["event"] == "measurement"}
     assert began == {0, 1}
     with monkeypatch.context() as patch:

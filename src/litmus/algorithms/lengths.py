@@ -1,6 +1,6 @@
 """How long episodes must be: no longer than it takes to tell policies apart.
 
-    whole episodes of the newest rounds tell what each had earned after 8, 16, 32 … steps
+    whole episodes of the newest rounds tell what each had earned after 128, 256, 512 … steps
     had rewards gone on as until then, what would each have earned in the end?
     the earliest of these marks that tells whole returns well enough: cut the next rounds there
     every now and then a round is whole, and all of this is asked again
@@ -13,20 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.algorithms.saved import SavesAttributes
 from litmus.tasks.base import MARKS, Episode
 
 Floats = NDArray[np.float64]
 
 COMPARED = 48
 """Whole episodes, the newest, that are asked."""
-SHORTEST = 128
-"""Steps of a cut episode: shorter ones are about getting somewhere, not about going on."""
 LEAST_LENGTH, MOST_COST = 0.25, 0.55
 """A cut episode, as a share of the longest whole one; and of the steps that whole ones take on
 average: what saves less is not worth what it does not tell."""
@@ -35,7 +31,7 @@ WHOLE_SHARE = 0.25
 
 
 @dataclass
-class Lengths(SavesAttributes):
+class Lengths:
     steadiness: float = 0.0
     """The share of the variance of whole returns, within rounds, that must be told for episodes to
     be cut; 0: they never are."""
@@ -52,11 +48,6 @@ class Lengths(SavesAttributes):
     returns: Floats = field(default_factory=lambda: np.zeros(COMPARED))
     steps: Floats = field(default_factory=lambda: np.zeros(COMPARED))
     rounds: Floats = field(default_factory=lambda: np.zeros(COMPARED))
-
-    saved: ClassVar = (
-        *("cut", "seen", "whole_steps", "cut_steps"),
-        *("earlier", "returns", "steps", "rounds"),
-    )
 
     @property
     def most_steps(self) -> int | None:
@@ -89,10 +80,9 @@ class Lengths(SavesAttributes):
         for place, mark in enumerate(MARKS):
             if np.minimum(self.steps, mark).mean() > MOST_COST * mean:
                 break
-            said = extrapolate(self.earlier[:, place], self.steps, mark, longest)
+            said = self.earlier[:, place] * np.where(self.steps > mark, longest / mark, 1)
             missed = float(np.square(said - self.returns).sum())
-            is_long = mark >= max(SHORTEST, LEAST_LENGTH * longest)
-            if is_long and missed < (1 - self.steadiness) * spread:
+            if mark >= LEAST_LENGTH * longest and missed < (1 - self.steadiness) * spread:
                 return mark
         return 0
 
@@ -101,19 +91,14 @@ class Lengths(SavesAttributes):
         returns = np.array([one.training_return for one in episodes])
         if most_steps is None:
             return returns
-        steps = np.array([one.steps for one in episodes])
-        # One that ended in its last step cannot be told from one that was cut there.
-        return extrapolate(returns, steps + 1, most_steps, self.steps.max())
+        # One that ended by itself in this very step cannot be told from one that was cut there.
+        were_cut = np.array([one.steps == most_steps for one in episodes])
+        longest = max(float(self.steps.max()), most_steps)
+        return np.where(were_cut, returns * (longest / most_steps), returns)
 
     def forget(self) -> None:
         """θ is elsewhere now."""
         self.cut = self.seen = 0
-
-
-def extrapolate(earned: Floats, steps: Floats, mark: int, longest: float) -> Floats:
-    """What episodes of so many steps earn in the end, from what they had earned at the mark; one
-    that was longer goes on like the longest."""
-    return np.where(steps <= mark, earned, earned * (longest / mark))
 
 
 def sum_squares_within(values: Floats, groups: Floats) -> float:

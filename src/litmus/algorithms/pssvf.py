@@ -231,7 +231,7 @@ class Pssvf(SavesAttributes):
         following = (
             plan.number + 1,
             plan.first_episode + len(episodes),
-            self._choose_size(steps / len(episodes)),
+            plan.size if plan.most_steps else self._choose_size(steps / len(episodes)),
         )
         if config.overlap:
             self.plan = self._plan_round(*following)

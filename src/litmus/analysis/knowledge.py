@@ -85,7 +85,7 @@ def sample_buffer(
     kept = [
         (past, index, float(outcome.training_return or 0.0))
         for past in rounds
-        for index, outcome in past.kept
+        for index, outcome in past.whole
         if known is None or outcome.training_return in known
     ]
     kept = kept[len(kept) - min(capacity, len(kept)) :]

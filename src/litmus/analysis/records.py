@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -78,12 +79,24 @@ class RunRecord:
 
     @property
     def steps_per_episode(self) -> float | None:
-        """Of the last rounds: a policy that has learned to stay alive runs longer."""
-        last = self.rounds[-LAST_ROUNDS:]
-        if len(last) < 2:
+        """Of the last whole rounds: a policy that has learned to stay alive runs longer."""
+        if not self._last_whole:
             return self.steps / self.episodes if self.episodes else None
-        episodes = int(last[-1]["episodes_done"]) - int(last[0]["episodes_done"])
-        return (last[-1]["steps"] - last[0]["steps"]) / episodes if episodes > 0 else None
+        steps, episodes = (
+            sum(int(now[name]) - int(before[name]) for before, now in self._last_whole)
+            for name in ("steps", "episodes_done")
+        )
+        return steps / episodes if episodes > 0 else None
+
+    @cached_property
+    def _last_whole(self) -> list[tuple[Event, Event]]:
+        """The last rounds whose episodes were not cut short, each with the one before it."""
+        pairs = [
+            (before, now)
+            for before, now in pairwise(self.rounds)
+            if now["round"] == before["round"] + 1 and not now.get("most_steps")
+        ]
+        return pairs[1 - LAST_ROUNDS :]
 
     @property
     def dropped(self) -> int:
@@ -157,7 +170,8 @@ class RunRecord:
 
     def without_rounds(self) -> RunRecord:
         """The same run, less all but its last rounds: what many of can be held at once."""
-        dropped = {id(event) for event in self.rounds[:-LAST_ROUNDS]}
+        last = [*self.rounds[-LAST_ROUNDS:], *(one for pair in self._last_whole for one in pair)]
+        dropped = {id(event) for event in self.rounds} - {id(event) for event in last}
         return replace(self, events=tuple(e for e in self.events if id(e) not in dropped))
 
     def evaluation_curve(self, over: Literal["steps", "wall_s"]) -> Curve:

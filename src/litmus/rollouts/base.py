@@ -99,9 +99,9 @@ class Round:
 
     @property
     def whole(self) -> list[tuple[int, Outcome]]:
-        """Those of them that were not cut short."""
-        limit = self.most_steps
-        return [pair for pair in self.kept if limit is None or pair[1].steps < limit]
+        """The same, but none of a round that was cut short: those that ended by themselves there
+        are the ones that fell early, and would speak for all."""
+        return self.kept if self.most_steps is None else []
 
 
 class Pending(Protocol):

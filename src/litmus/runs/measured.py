@@ -101,8 +101,9 @@ def read_run(path: Path) -> MeasuredPolicies:
     found = [one for round_ in rounds for one in _list_round(run, architecture, round_, lineage)]
     if not found:
         raise BadInput(
-            f"{path} keeps no measured policies: it has not begun, or it is of an algorithm that "
-            f"measures one policy alone; add that to a zoo: {command('zoo', 'add')}"
+            f"{path} keeps no measured policies: it has not begun, all episodes that it kept were "
+            "cut short, or it is of an algorithm that measures one policy alone; add that to a "
+            f"zoo: {command('zoo', 'add')}"
         )
     return MeasuredPolicies(TaskChoice.of(run.config), found)
 

@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.floating[Any]]
 
-MARKS: tuple[int, ...] = tuple(8 * 2**doubled for doubled in range(14))
-"""Steps after which an episode tells what it has earned so far."""
+MARKS: tuple[int, ...] = tuple(128 * 2**doubled for doubled in range(10))
+"""Steps after which an episode tells what it has earned so far. Shorter ones are about getting
+somewhere, not about going on: they are never cut."""
 
 
 @dataclass(frozen=True)

@@ -121,6 +121,18 @@ def test_an_episode_that_was_cut_counts_as_if_it_had_gone_on() -> None:
     assert lengths.find_returns([cut, fell], None) == pytest.approx([512.0, 200.0])
 
 
+def test_an_episode_that_nobody_cut_counts_as_it_is() -> None:
+    """A task that tells what was earned earlier, and cannot be cut."""
+    lengths = Lengths(0.6)
+    collect(lengths, 3, run)
+    assert lengths.find_returns([make_episode(np.full(1000, 2.0))], 256) == [2000.0]
+
+
+def test_what_was_cut_elsewhere_keeps_its_return_where_nothing_is_known_yet() -> None:
+    """A round under way while learning goes back to where no whole episode had been seen."""
+    assert Lengths(0.6).find_returns([make_episode(np.ones(1000), 256)], 256) == [256.0]
+
+
 def test_the_unit_of_the_reward_does_not_matter() -> None:
     """To the last bit, where it is a power of two."""
     found = []
