@@ -216,11 +216,12 @@ def test_a_run_that_cuts_episodes_short_is_resumed_exactly(
     uninterrupted: Callable[..., Path],
 ) -> None:
     """Before, while and after beginnings are tried."""
+    monkeypatch.setattr("litmus.training.beginnings.BEGINNINGS_SHARE", 0.7)
     options = {
         **{name: value for name, value in MEASURING.items() if name not in OF_STEPS},
         **PROCESS,
         **STEADY,
-        "steps": 200_000,
+        "steps": 150_000,
         "cut_steadiness": 0.5,
         "beginnings": 2,
         "selection_share": 0.1,
