@@ -174,6 +174,17 @@ MEASURING: dict[str, Any] = {
 OF_STEPS = ("round_turns", "recency_unit", "standardize_returns")
 
 
+def kill_and_resume(
+    path: Path, moment: int, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    """Kill a run after so many lines of its metrics, and let it go on."""
+    with monkeypatch.context() as patch:
+        kill_at(patch, "litmus.runs.metrics.MetricsFile.write", moment, "after")
+        with pytest.raises(Killed):
+            train_tiny(path, **options)
+    litmus.resume(path, quiet=True)
+
+
 @pytest.mark.parametrize("learns", ["in steps", "by solving"])
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("beginnings", [1, 3])
@@ -198,11 +209,7 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     measured = [event for event in whole.metrics if event["event"] == "measurement"]
     assert len(measured) > 3
     assert {event["beginning"] for event in measured} == set(range(beginnings))
-    with monkeypatch.context() as patch:
-        kill_at(patch, "litmus.runs.metrics.MetricsFile.write", moment, "after")
-        with pytest.raises(Killed):
-            train_tiny(tmp_path / "run", **options)
-    litmus.resume(tmp_path / "run", quiet=True)
+    kill_and_resume(tmp_path / "run", moment, monkeypatch, options)
     assert_same_result(whole.path, tmp_path / "run")
     last = "last_policy.safetensors"
     assert (whole.path / last).read_bytes() == (tmp_path / "run" / last).read_bytes()
@@ -231,11 +238,7 @@ def test_a_run_that_cuts_episodes_short_is_resumed_exactly(
     assert {None, 128} <= set(cuts)
     began = {one["beginning"] for one in whole.metrics if one["event"] == "measurement"}
     assert began == {0, 1}
-    with monkeypatch.context() as patch:
-        kill_at(patch, "litmus.runs.metrics.MetricsFile.write", moment, "after")
-        with pytest.raises(Killed):
-            train_tiny(tmp_path / "run", **options)
-    litmus.resume(tmp_path / "run", quiet=True)
+    kill_and_resume(tmp_path / "run", moment, monkeypatch, options)
     assert_same_result(whole.path, tmp_path / "run")
 
 
