@@ -38,7 +38,7 @@ class Lengths:
     cut: int = 0
     """Steps that episodes are cut after, now; 0: they are whole."""
     seen: int = 0
-    """Whole episodes since the last `forget`."""
+    """Whole episodes so far."""
     whole_steps: int = 0
     """Of the newest whole round."""
     cut_steps: int = 0
@@ -95,10 +95,6 @@ class Lengths:
         were_cut = np.array([one.steps == most_steps for one in episodes])
         longest = max(float(self.steps.max()), most_steps)
         return np.where(were_cut, returns * (longest / most_steps), returns)
-
-    def forget(self) -> None:
-        """θ is elsewhere now."""
-        self.cut = self.seen = 0
 
 
 def sum_squares_within(values: Floats, groups: Floats) -> float:

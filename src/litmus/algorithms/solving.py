@@ -98,15 +98,13 @@ class Solver(SavesAttributes):
 
     def forget(self) -> None:
         self.evaluator.forget()  # it is about policies far from here
-        self.lengths.forget()
 
     @property
     def memory(self) -> Mapping[str, Any]:
-        return copy.deepcopy({"evaluator": self.evaluator.state_dict(), **self.state_dict()})
+        return copy.deepcopy(self.evaluator.state_dict())
 
     def recall(self, memory: Mapping[str, Any]) -> None:
-        self.evaluator.load_state_dict(memory["evaluator"])
-        self.load_state_dict(memory, ())
+        self.evaluator.load_state_dict(memory)
 
     def take_in(self, policies: Tensor, center: Tensor, returns: Sequence[float]) -> None:
         """A round: policies [B, P], the θ [P] that was perturbed, and what each earned."""

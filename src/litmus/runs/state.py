@@ -129,6 +129,8 @@ class SelectionState:
     """Steps of the run before it."""
     best_beginning: int = 0
     """The one that the best policy is from."""
+    next_gain: float = 0.0
+    """What the next best of them gained over the untrained policy; 0: nothing."""
 
 
 @dataclass(frozen=True)

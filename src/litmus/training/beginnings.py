@@ -1,6 +1,7 @@
 """Which of several untrained policies a run goes on from.
 
-Learning goes on from each for a while, and then from the one that led to the best.
+Learning goes on from each for a while, and then from the one that led to the best. When one is far
+ahead of the next, no others are tried.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ BEGINNING_ITERATIONS, BEGINNING_SHARE = 6, 0.02
 """How long a beginning is tried: for so many iterations and this share of the run's steps."""
 BEGINNINGS_SHARE = 1 / 4
 """Of the run's steps that several beginnings may take together: each is cut short accordingly."""
+FAR_AHEAD = 3.0
+"""Times what the next best beginning gained: when one gained more, no others are tried."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,15 @@ class Beginnings:
         is_long = iterations >= BEGINNING_ITERATIONS and age >= BEGINNING_SHARE * self.steps
         return is_long or age >= longest
 
-    def begin_anew_or_go_on(self, state: SelectionState, steps: int) -> None:
-        """`steps` of the run were enough for the beginnings so far."""
+    def begin_anew_or_go_on(self, state: SelectionState, steps: int, gain: float) -> None:
+        """`steps` of the run were enough for the beginnings so far, the best of which gained so
+        much over the untrained policy."""
         assert isinstance(self.algorithm, BeginsAnew)
         state.tried += 1
-        if steps * (state.tried + 1) / state.tried > BEGINNINGS_SHARE * self.steps:
-            state.tried = self.wanted  # there is no room for another
+        has_room = steps * (state.tried + 1) / state.tried <= BEGINNINGS_SHARE * self.steps
+        is_far_ahead = state.tried > 1 and gain > FAR_AHEAD * state.next_gain
+        if is_far_ahead or not has_room:
+            state.tried = self.wanted
         if state.tried < self.wanted:
             state.beginning, state.begun_at = state.tried, steps
             self.algorithm.begin_anew(state.beginning)

@@ -133,6 +133,9 @@ class Selection:
         if is_less(state.best.returns, theta.returns):
             theta = self._measure(state, theta)
         is_best, went_back = is_less(state.best.returns, theta.returns), False
+        if is_trying:
+            worse = state.best if is_best else theta
+            state.next_gain = max(state.next_gain, find_gain(worse, state))
         if is_best:
             state.best, state.center, state.falls = theta, self._find_center(), 0
             state.best_beginning = beginning
@@ -145,7 +148,8 @@ class Selection:
         else:
             state.falls = 0
         if is_trying:
-            self.beginnings.begin_anew_or_go_on(state, steps + state.spent - spent)
+            taken = steps + state.spent - spent
+            self.beginnings.begin_anew_or_go_on(state, taken, find_gain(state.best, state))
         return Measured(
             theta.returns,
             state.spent - spent,
@@ -228,6 +232,13 @@ def has_lost(theta: Candidate, state: SelectionState) -> bool:
         halfway = (compute_mean(untrained.returns) + compute_mean(best.returns)) / 2
         return compute_mean(theta.returns) < halfway
     return best.steps > untrained.steps and is_clearly_less(theta.returns, untrained.returns)
+
+
+def find_gain(candidate: Candidate, state: SelectionState) -> float:
+    """Over the untrained policy; 0 where that may be luck."""
+    some, others = state.untrained.returns, candidate.returns
+    is_clear = bool(some.size) and is_clearly_less(some, others)
+    return compute_mean(others) - compute_mean(some) if is_clear else 0.0
 
 
 def compute_mean(returns: NDArray[np.float64]) -> float:

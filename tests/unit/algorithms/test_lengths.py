@@ -105,14 +105,6 @@ def test_returns_that_do_not_differ_tell_nothing() -> None:
     assert lengths.most_steps is None
 
 
-def test_elsewhere_it_is_asked_again() -> None:
-    lengths = Lengths(0.6)
-    collect(lengths, 10, run)
-    lengths.forget()
-    assert lengths.most_steps is None
-    assert {cut for cut, _ in collect(lengths, 3, run)} == {None}
-
-
 def test_an_episode_that_was_cut_counts_as_if_it_had_gone_on() -> None:
     lengths = Lengths(0.6)
     collect(lengths, 3, run)

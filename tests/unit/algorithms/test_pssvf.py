@@ -120,6 +120,20 @@ def test_going_back_restores_theta_and_normaliser_and_makes_smaller_steps() -> N
     assert group["lr"] < rate
 
 
+def test_how_long_episodes_must_be_is_not_asked_anew_for_another_theta() -> None:
+    algorithm = make("pssvf", evaluator="gaussian-process", policy_step=1.0, overlap=False)
+    algorithm.iterate()
+    lengths, center = algorithm.learning.lengths, algorithm.center
+    lengths.cut, lengths.whole_steps = 256, 16_000
+    for move in (
+        lambda: algorithm.begin_anew(1),
+        lambda: algorithm.go_back(center, has_lost=True),
+        lambda: algorithm.go_back(center, has_lost=False),
+    ):
+        move()
+        assert algorithm.plan.most_steps == 256
+
+
 def test_another_beginning_has_another_policy_and_steps_as_at_first() -> None:
     algorithm = make("pssvf", policy_step=2.0, policy_step_decay=1.0, policy_average=2.0)
     (group,) = algorithm.learning.theta_optimizer.param_groups

@@ -207,6 +207,24 @@ def test_a_run_whose_last_beginning_is_the_best_stays_there() -> None:
     assert (algorithm.backs, algorithm.level) == ([], 11.0)
 
 
+@pytest.mark.parametrize(
+    ("levels", "tried"),
+    [
+        ([50.0, 9.0, 60.0], 2),
+        ([9.0, 50.0, 60.0], 2),
+        ([50.0, -90.0, 60.0], 2),
+        ([9.0, 9.0, 50.0, 60.0], 3),
+        ([50.0, 20.0, 60.0], 3),
+        ([0.2, -90.0, 60.0], 3),
+    ],
+)
+def test_no_other_beginning_is_tried_once_one_gained_thrice_what_the_next_did(
+    levels: list[float], tried: int
+) -> None:
+    selection, algorithm, _ = make(beginnings=len(levels))
+    assert begin(selection, algorithm, levels) == list(range(tried))
+
+
 def test_every_beginning_starts_from_a_policy_of_its_own() -> None:
     selection, algorithm, _ = make(beginnings=3)
     seen = []
@@ -230,8 +248,9 @@ def test_beginnings_take_no_more_than_a_quarter_of_the_run(steps: int, tried: in
     selection, algorithm, _ = make(steps=steps, beginnings=3)
     state = selection.state
     assert state is not None
-    algorithm.level, done, rounds, seen = 9.0, 0, 0, set()
+    done, rounds, seen = 0, 0, set()
     while state.tried < 3:
+        algorithm.level = 9.0
         spent, done, rounds = state.spent, done + 100, rounds + 1
         measured = measure(selection, done, rounds)
         done += state.spent - spent
