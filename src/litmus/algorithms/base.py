@@ -16,7 +16,7 @@ from litmus.evaluators.base import Evaluator
 from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Collector, Round
-from litmus.tasks.base import TaskSpec
+from litmus.tasks.base import Cut, TaskSpec
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,15 @@ class BeginsAnew(GoesBack, Protocol):
 
     def begin_anew(self, number: int) -> None:
         """From another untrained policy; the run's first has number 0."""
+
+
+@runtime_checkable
+class CutsEpisodes(Protocol):
+    """What an algorithm may offer beside: to know how much of an episode tells policies apart."""
+
+    @property
+    def cut(self) -> Cut | None:
+        """None: only whole ones do."""
 
 
 @runtime_checkable

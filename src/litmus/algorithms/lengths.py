@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.tasks.base import MARKS, Episode
+from litmus.tasks.base import MARKS, Cut, Episode
 
 Floats = NDArray[np.float64]
 
@@ -48,6 +48,11 @@ class Lengths:
     returns: Floats = field(default_factory=lambda: np.zeros(COMPARED))
     steps: Floats = field(default_factory=lambda: np.zeros(COMPARED))
     rounds: Floats = field(default_factory=lambda: np.zeros(COMPARED))
+
+    @property
+    def enough(self) -> Cut | None:
+        """What tells policies apart; None: only whole episodes do."""
+        return Cut(self.cut, int(self.steps.max())) if self.cut else None
 
     @property
     def most_steps(self) -> int | None:
@@ -91,10 +96,8 @@ class Lengths:
         returns = np.array([one.training_return for one in episodes])
         if most_steps is None:
             return returns
-        # One that ended by itself in this very step cannot be told from one that was cut there.
-        were_cut = np.array([one.steps == most_steps for one in episodes])
-        longest = max(float(self.steps.max()), most_steps)
-        return np.where(were_cut, returns * (longest / most_steps), returns)
+        longest = max(int(self.steps.max()), most_steps)
+        return Cut(most_steps, longest).extend(returns, np.array([one.steps for one in episodes]))
 
 
 def sum_squares_within(values: Floats, groups: Floats) -> float:

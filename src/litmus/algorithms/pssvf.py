@@ -49,7 +49,7 @@ from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import FlatPopulation, flatten
 from litmus.rollouts.base import Pending, Round
-from litmus.tasks.base import Episode
+from litmus.tasks.base import Cut, Episode
 
 STEP_FACTOR_BACK = 0.7
 MOST_CHANGE = 2.0
@@ -156,6 +156,10 @@ class Learning(Protocol):
     @property
     def most_steps(self) -> int | None:
         """Of the episodes of the next round; None: they are whole."""
+
+    @property
+    def cut(self) -> Cut | None:
+        """What is enough of an episode to tell policies apart; None: only whole ones do."""
 
     @property
     def oldest_round(self) -> int | None:
@@ -332,6 +336,10 @@ class Pssvf(SavesAttributes):
             self.step_factor *= STEP_FACTOR_BACK
         else:
             self.learning.recall(center["memory"])
+
+    @property
+    def cut(self) -> Cut | None:
+        return self.learning.cut
 
     @property
     def beginnings(self) -> int:

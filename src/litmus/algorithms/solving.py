@@ -24,7 +24,7 @@ from litmus.native.merit import compile_merit
 from litmus.policies.architecture import Architecture
 from litmus.policies.population import FlatPopulation
 from litmus.rollouts.base import Round
-from litmus.tasks.base import Episode
+from litmus.tasks.base import Cut, Episode
 
 STEPS = 5
 """Of the climb; its direction is found anew in each."""
@@ -83,6 +83,10 @@ class Solver(SavesAttributes):
     @property
     def most_steps(self) -> int | None:
         return self.lengths.most_steps
+
+    @property
+    def cut(self) -> Cut | None:
+        return self.lengths.enough
 
     def remember(self, measured: Round, episodes: Sequence[Episode]) -> None:
         policies, _ = measured.rebuild_kept(self.seed)

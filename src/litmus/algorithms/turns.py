@@ -52,6 +52,7 @@ class Turns(SavesAttributes):
     saved: ClassVar = ("theta_optimizer", "evaluator_optimizer")
     noise_change: ClassVar = 0.0
     most_steps: ClassVar = None
+    cut: ClassVar = None
     memory: ClassVar[Mapping[str, Any]] = {}
     """V and the buffer stay, whatever θ is."""
 

@@ -19,6 +19,7 @@ from litmus.policies.architecture import (
 )
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.policy import Policy
+from litmus.tasks.base import Cut
 
 MOST_CORES = 4096
 
@@ -116,7 +117,7 @@ class SelectionState:
     spent: int = 0
     """Steps of these."""
     cost: int = 0
-    """Steps of the last measurement."""
+    """Steps of the last measurement, had its episodes been whole."""
     measured_at: int = 0
     """The iteration of the last one."""
     falls: int = 0
@@ -129,6 +130,8 @@ class SelectionState:
     """Steps of the run before it."""
     best_beginning: int = 0
     """The one that the best policy is from."""
+    cut: Cut | None = None
+    """How episodes were cut in which the best and the untrained policy were measured."""
     next_gain: float = 0.0
     """What the next best of them gained over the untrained policy; 0: nothing."""
 

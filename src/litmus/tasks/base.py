@@ -147,6 +147,21 @@ class Task(Protocol):
         """Let go of whatever the task holds."""
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Episodes end early, and count as if rewards had gone on as until then."""
+
+    most_steps: int
+    whole_steps: int
+    """Of an episode that is not cut and does not end by itself."""
+
+    def extend(self, returns: NDArray[np.float64], steps: NDArray[Any]) -> NDArray[np.float64]:
+        """What episodes that took so many steps [N] would have earned [N]."""
+        # One that ended by itself in this very step cannot be told from one that was cut there.
+        factors = np.where(steps == self.most_steps, self.whole_steps / self.most_steps, 1.0)
+        return returns * factors
+
+
 @runtime_checkable
 class CutsShort(Protocol):
     """A task whose episodes may end before they are over. Optional; whoever offers it tells in

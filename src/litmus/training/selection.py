@@ -1,10 +1,11 @@
 """Which policy a run hands over: the best that was measured on the way, not the last one.
 
-A share of the steps measures θ now and then. What seems better than the best so far is measured
-once more before it takes its place. Learning that has clearly lost more than half of what it had
-gained, several times in a row, goes back to the best. A run may try several beginnings first, and
-goes on with the one that led to the best (`beginnings.py`). In the end the best, the last and the
-untrained policy meet on fresh episodes. A run that is too short for all this does without.
+A share of the steps measures θ now and then, by no more of an episode than it takes to tell
+policies apart. What seems better than the best so far is measured once more before it takes its
+place. Learning that has clearly lost more than half of what it had gained, several times in a row,
+goes back to the best. A run may try several beginnings first, and goes on with the one that led to
+the best (`beginnings.py`). In the end the best, the last and the untrained policy meet on fresh
+episodes, which are whole. A run that is too short for all this does without.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.algorithms.base import Algorithm, GoesBack
+from litmus.algorithms.base import Algorithm, CutsEpisodes, GoesBack
 from litmus.config import TrainConfig
 from litmus.rollouts.base import Collector, Request
 from litmus.rollouts.failure import Tell
 from litmus.runs.state import Candidate, Counters, SelectionState
 from litmus.seeding import Stream
+from litmus.tasks.base import Cut
 from litmus.training.beginnings import Beginnings
 
 logger = logging.getLogger("litmus")
@@ -53,6 +55,8 @@ class Measured:
     went_back: bool
     beginning: int
     """The run's beginning that θ is from."""
+    cut: Cut | None
+    """How episodes were cut; their returns are as if they had gone on."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,8 @@ class Choice:
 
     @property
     def handed_over(self) -> Candidate:
-        return max((self.last, self.best), key=lambda one: compute_mean(one.returns))
+        """The last one only where it is clearly better: the best was so more than once before."""
+        return self.last if is_clearly_less(self.best.returns, self.last.returns) else self.best
 
     @property
     def is_improvement(self) -> bool:
@@ -118,18 +123,23 @@ class Selection:
         if state.episodes == 0:
             return self._measure_untrained(state, steps / counters.episodes)
         is_trying, beginning = state.tried < self.beginnings.wanted > 1, state.beginning
+        cut = self.algorithm.cut if isinstance(self.algorithm, CutsEpisodes) else None
+        part = cut.most_steps / cut.whole_steps if cut else 1.0
         if is_trying:
             if not self.beginnings.has_tried(state, counters):
                 return None
         elif (
-            state.spent + state.cost > share * steps
+            state.spent + state.cost * part > share * steps
             or counters.iterations < state.measured_at + ITERATIONS_BETWEEN
         ):
             return None
         state.measured_at = counters.iterations
         spent, episodes = state.spent, state.episodes
+        if cut != state.cut:
+            self._measure_anew(state, cut)
+        before = state.spent
         theta = self._measure(state, self._describe_theta(steps))
-        state.cost = state.spent - spent
+        state.cost = round((state.spent - before) / part)
         if is_less(state.best.returns, theta.returns):
             theta = self._measure(state, theta)
         is_best, went_back = is_less(state.best.returns, theta.returns), False
@@ -157,7 +167,17 @@ class Selection:
             is_best,
             went_back,
             beginning,
+            state.cut,
         )
+
+    def _measure_anew(self, state: SelectionState, cut: Cut | None) -> None:
+        """Episodes are cut otherwise now: older returns cannot be compared with new ones."""
+        state.cut, is_untrained = cut, state.best.steps == state.untrained.steps
+        state.untrained = self._measure(state, replace(state.untrained, returns=np.empty(0)))
+        if is_untrained:
+            state.best = state.untrained
+        else:
+            state.best = self._measure(state, replace(state.best, returns=np.empty(0)))
 
     def _measure_untrained(self, state: SelectionState, episode_steps: float) -> Measured | None:
         """Now that it is known how long episodes are; give up where they are too long."""
@@ -175,6 +195,7 @@ class Selection:
             is_best=True,
             went_back=False,
             beginning=0,
+            cut=None,
         )
 
     def choose(self, steps: int) -> Choice | None:
@@ -184,7 +205,7 @@ class Selection:
         count = self._count_times(self.state) * self.config.selection_episodes
         indices, spent, met = range(FINAL_INDEX, FINAL_INDEX + count), 0, []
         for one in (self.state.best, self._describe_theta(steps), self.state.untrained):
-            returns, its_steps = self._run(one, indices)
+            returns, its_steps = self._run(one, indices, None)
             met.append(replace(one, returns=returns))
             spent += its_steps
         best, last, untrained = met
@@ -207,18 +228,25 @@ class Selection:
     def _measure(self, state: SelectionState, candidate: Candidate) -> Candidate:
         """The candidate with some more returns."""
         first, count = state.episodes, self.config.selection_episodes
-        returns, steps = self._run(candidate, range(first, first + count))
+        returns, steps = self._run(candidate, range(first, first + count), state.cut)
         state.episodes += count
         state.spent += steps
         return replace(candidate, returns=np.concatenate([candidate.returns, returns]))
 
-    def _run(self, candidate: Candidate, indices: Sequence[int]) -> tuple[NDArray[np.float64], int]:
+    def _run(
+        self, candidate: Candidate, indices: Sequence[int], cut: Cut | None
+    ) -> tuple[NDArray[np.float64], int]:
         """Finite returns, and the steps of all."""
         flat_params, normalizer = candidate.flat_params, candidate.normalizer
-        request = Request(flat_params, normalizer, 0.0, Stream.SELECTION, indices)
+        most_steps = cut.most_steps if cut else None
+        request = Request(
+            flat_params, normalizer, 0.0, Stream.SELECTION, indices, most_steps=most_steps
+        )
         episodes = self.collector.start(request).result()
         returns = np.array([one.return_ for one in episodes], dtype=np.float64)
-        return returns[np.isfinite(returns)], sum(one.steps for one in episodes)
+        steps = np.array([one.steps for one in episodes])
+        returns = cut.extend(returns, steps) if cut else returns
+        return returns[np.isfinite(returns)], int(steps.sum())
 
 
 def has_lost(theta: Candidate, state: SelectionState) -> bool:

@@ -258,6 +258,7 @@ class Trainer:
             is_best=measured.is_best,
             went_back=measured.went_back,
             beginning=measured.beginning,
+            **({"most_steps": measured.cut.most_steps} if measured.cut else {}),
         )
         if measured.went_back:
             self.display.note(

@@ -14,7 +14,7 @@ from litmus.policies.normalizer import Normalizer
 from litmus.rollouts.base import Request
 from litmus.runs.state import Counters
 from litmus.seeding import Stream
-from litmus.tasks.base import Episode
+from litmus.tasks.base import Cut, Episode
 from litmus.training.beginnings import BEGINNING_ITERATIONS, BEGINNING_SHARE
 from litmus.training.selection import FALLS, ITERATIONS_BETWEEN, Selection, is_clearly_less
 
@@ -22,8 +22,13 @@ NOISE = (-1.0, 0.5, 1.0, -0.5)
 """What luck adds to the return of episode n."""
 
 
+WHOLE = 5
+"""Steps of an episode."""
+
+
 class KnownReturns:
-    """A collector: the return of a policy is its only parameter, and some luck."""
+    """A collector: the return of a policy is its only parameter, and some luck; each step earns as
+    much as any other."""
 
     def __init__(self) -> None:
         self.seen: list[Request] = []
@@ -35,7 +40,9 @@ class KnownReturns:
     def result(self) -> list[Episode]:
         request = self.seen[-1]
         level = float(request.flat_params[0])
-        return [Episode(level + NOISE[i % 4], level, 5, None) for i in request.indices]
+        steps = request.most_steps or WHOLE
+        returns = [(level + NOISE[i % 4]) * steps / WHOLE for i in request.indices]
+        return [Episode(one, one, steps) for one in returns]
 
     def close(self) -> None: ...
 
@@ -45,6 +52,7 @@ class Wanderer:
 
     def __init__(self, beginnings: int = 1) -> None:
         self.level = 0.0
+        self.cut: Cut | None = None
         self.beginnings = beginnings
         self.backs: list[float] = []
 
@@ -122,6 +130,46 @@ def test_a_last_policy_that_was_never_measured_can_still_be_the_best() -> None:
     choice = selection.choose(steps=50_000)
     assert choice is not None
     assert choice.handed_over is choice.last
+
+
+def test_a_last_policy_that_may_only_be_lucky_does_not_take_the_place_of_the_best() -> None:
+    selection, algorithm, _ = make()
+    visit(selection, algorithm, [5.0])
+    algorithm.level = 5.1
+    choice = selection.choose(steps=50_000)
+    assert choice is not None
+    assert choice.handed_over is choice.best
+
+
+def test_where_a_part_of_an_episode_is_enough_no_more_is_run_until_the_end() -> None:
+    selection, algorithm, collector = make()
+    algorithm.cut = Cut(1, WHOLE)
+    algorithm.level = 3.0
+    before = len(collector.seen)
+    measured = measure(selection, 10_000, ITERATIONS_BETWEEN)
+    assert {request.most_steps for request in collector.seen[before:]} == {1}
+    assert measured.cut == algorithm.cut
+    assert measured.returns.mean() == pytest.approx(3.0)  # as if episodes had gone on
+    assert measured.steps == measured.episodes
+    assert selection.state is not None
+    assert selection.state.cost == 4 * WHOLE
+    before = len(collector.seen)
+    selection.choose(steps=50_000)
+    assert {request.most_steps for request in collector.seen[before:]} == {None}
+
+
+def test_what_was_measured_in_other_parts_of_episodes_is_measured_anew() -> None:
+    selection, algorithm, collector = make()
+    visit(selection, algorithm, [3.0])
+    algorithm.cut, algorithm.level = Cut(1, WHOLE), 2.0
+    before = len(collector.seen)
+    assert not measure(selection, 20_000, 2 * ITERATIONS_BETWEEN).is_best
+    asked = collector.seen[before : before + 3]
+    assert [float(one.flat_params[0]) for one in asked] == [0.0, 3.0, 2.0]
+    assert {one.most_steps for one in asked} == {1}
+    state = selection.state
+    assert state is not None
+    assert (state.best.steps, state.best.returns.mean()) == (10_000, pytest.approx(3.0))
 
 
 def test_a_run_that_only_got_worse_hands_over_where_it_began_and_says_so() -> None:
