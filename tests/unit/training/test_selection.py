@@ -123,22 +123,16 @@ def test_the_best_policy_is_handed_over_and_not_the_last_one() -> None:
     assert choice.is_improvement
 
 
-def test_a_last_policy_that_was_never_measured_can_still_be_the_best() -> None:
+@pytest.mark.parametrize(("last", "handed_over"), [(9.0, "last"), (3.1, "best"), (1.0, "best")])
+def test_a_last_policy_that_was_never_measured_is_handed_over_if_it_is_clearly_better(
+    last: float, handed_over: str
+) -> None:
     selection, algorithm, _ = make()
     visit(selection, algorithm, [3.0])
-    algorithm.level = 5.0
+    algorithm.level = last
     choice = selection.choose(steps=50_000)
     assert choice is not None
-    assert choice.handed_over is choice.last
-
-
-def test_a_last_policy_that_may_only_be_lucky_does_not_take_the_place_of_the_best() -> None:
-    selection, algorithm, _ = make()
-    visit(selection, algorithm, [5.0])
-    algorithm.level = 5.1
-    choice = selection.choose(steps=50_000)
-    assert choice is not None
-    assert choice.handed_over is choice.best
+    assert choice.handed_over is getattr(choice, handed_over)
 
 
 def test_where_a_part_of_an_episode_is_enough_no_more_is_run_until_the_end() -> None:
