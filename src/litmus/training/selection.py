@@ -71,7 +71,7 @@ class Choice:
 
     @property
     def handed_over(self) -> Candidate:
-        """The last one only where it is clearly better: the best was so more than once before."""
+        """The last one only where it is clearly better: the best was measured more often."""
         return self.last if is_clearly_less(self.best.returns, self.last.returns) else self.best
 
     @property
