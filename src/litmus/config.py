@@ -196,6 +196,9 @@ class PssvfConfig(TrainConfig):
     noise_decay: float = between(0, 1e12, 0.0)
     """Rounds N after which the noise has fallen: it is divided by √(1 + round / N). 0: it does not
     fall."""
+    final_noise: float = above(0, 1.0, 1.0)
+    """Share of the noise that is left at the end of the run: it falls after the first three tenths of
+    the steps. 1: it does not fall."""
     evaluator: str = "fingerprint"
     """What judges policies: a name from `litmus list evaluators`, or package:Class."""
     evaluator_options: Values = options_of("evaluator")  # noqa: RUF009

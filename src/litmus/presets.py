@@ -208,6 +208,8 @@ def _default(algorithm: str, task: str) -> Values:
         # The noise follows what it changes: a quarter of half the range of each action.
         "noise": 0.1,
         "noise_change": 0.25,
+        # Much noise finds a way to walk, little of it makes the best of that way.
+        "final_noise": 0.15,
         # Where rewards come steadily, the beginning of an episode tells enough.
         "cut_steadiness": 0.6,
         "beginnings": 4,
@@ -231,7 +233,7 @@ def _network(algorithm: str, task: str) -> Values:
     values = _default(algorithm, task)
     if task in IMAGE_SETS or algorithm != "pssvf":
         return values
-    for one in ("remembered_policies", "noise_change", "cut_steadiness"):
+    for one in ("remembered_policies", "noise_change", "final_noise", "cut_steadiness"):
         del values[one]
     return values | {
         "evaluator": "fingerprint",

@@ -27,6 +27,7 @@ OTHER_VALUES: dict[str, Any] = {
     "task": "toys:ToyUnboundedWalk-v0",
     "architecture": "toys:PlainArchitecture",
     "env_kwargs": {"length": 7},
+    "final_noise": 0.1,
     "max_episode_steps": 3,
     "evaluator": "own_classes:LineEvaluator",
     "distribution": "gaussian",

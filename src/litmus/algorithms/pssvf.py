@@ -242,7 +242,7 @@ class Pssvf(SavesAttributes):
             if self.steps < config.steps:
                 self._pending = self.collector.start(self.plan.request)
         metrics = self._learn(measured)
-        if config.noise_decay or self._find_pace(plan.number).noise_change:
+        if not self._find_pace(plan.number).keeps_noise:
             metrics["noise"] = plan.noise
         if self.average is not None:
             age = plan.number - self.begun_in
@@ -276,7 +276,8 @@ class Pssvf(SavesAttributes):
 
     def _find_pace(self, round_number: int) -> Pace:
         age = round_number - self.begun_in
-        return Pace(self.config, age, self.step_factor, self.noise_factor)
+        progress = self.steps / self.config.steps
+        return Pace(self.config, age, self.step_factor, self.noise_factor, progress)
 
     def _choose_size(self, episode_steps: float) -> int:
         """How many episodes the next round has, from how long those of the last one were."""

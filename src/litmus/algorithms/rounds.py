@@ -57,6 +57,11 @@ class RoundPlan:
         )
 
 
+NOISE_FALLS_FROM = 0.3
+"""Of the run: before, noise finds a way to act; from then on, less and less of it makes the best of
+that way."""
+
+
 @dataclass(frozen=True)
 class Pace:
     """How far a round of Algorithm 1 goes: what falls over the rounds since its beginning."""
@@ -68,6 +73,8 @@ class Pace:
     """Of θ's steps."""
     noise_factor: float
     """Of the noise."""
+    progress: float
+    """The share of the run's steps that are done."""
 
     def find_fall(self, decay: float) -> float:
         """What is divided by, where something falls over so many rounds; 0: it does not fall."""
@@ -76,13 +83,26 @@ class Pace:
     @property
     def noise(self) -> float:
         """The standard deviation of the perturbations."""
-        return self.noise_factor * self.config.noise / self.find_fall(self.config.noise_decay)
+        return self.noise_factor * self.config.noise * self.noise_share
 
     @property
     def noise_change(self) -> float:
         """By how much the noise shall change what a policy does; 0: by whatever it does."""
         wanted: float = self.config.evaluator_options.get("noise_change", 0.0)
-        return wanted / self.find_fall(self.config.noise_decay)
+        return wanted * self.noise_share
+
+    @property
+    def noise_share(self) -> float:
+        """Of the noise, what is left by now."""
+        late = (self.progress - NOISE_FALLS_FROM) / (1 - NOISE_FALLS_FROM)
+        left: float = self.config.final_noise ** min(max(late, 0), 1)
+        return left / self.find_fall(self.config.noise_decay)
+
+    @property
+    def keeps_noise(self) -> bool:
+        """Whether the noise is the same in each round."""
+        config = self.config
+        return not (config.noise_decay or self.noise_change or config.final_noise < 1)
 
     @property
     def policy_step(self) -> float:

@@ -53,6 +53,7 @@ class VanillaKeywords(SharedKeywords, total=False):
     shared_start: bool
     noise: float
     noise_decay: float
+    final_noise: float
     evaluator: str
     evaluator_hidden: Sequence[int]
     evaluator_activation: Literal["tanh", "relu"]

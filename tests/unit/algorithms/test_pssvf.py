@@ -74,6 +74,19 @@ def test_noise_follows_what_it_changes(noise: float) -> None:
     assert constant.plan.noise == noise
 
 
+@pytest.mark.parametrize("evaluator", ["fingerprint", "gaussian-process"])
+def test_noise_falls_to_its_last_share_by_the_end_of_the_run(evaluator: str) -> None:
+    """Not before three tenths of it; an episode of the target task is one step."""
+    options = {"evaluator": evaluator, "policy_step": 0.1, "round_size": 10, "overlap": False}
+    algorithm = make("pssvf", noise=0.1, final_noise=0.25, steps=100, **options)
+    found = [algorithm.iterate().metrics["noise"] for _ in range(10)]
+    assert found[:4] == [0.1] * 4
+    assert found[8] == pytest.approx(0.1 * 0.25 ** (5 / 7))
+    assert algorithm.plan.noise == pytest.approx(0.025)
+    algorithm.iterate()  # a run that goes on beyond its steps
+    assert algorithm.plan.noise == pytest.approx(0.025)
+
+
 def test_the_policys_step_is_in_units_of_the_noise_and_falls() -> None:
     """Whatever the number of updates, parameters or policies in a round."""
     for options in ({}, {"policy_updates": 3}, {"round_turns": 7}, {"round_size": 5}):
