@@ -197,8 +197,8 @@ class PssvfConfig(TrainConfig):
     """Rounds N after which the noise has fallen: it is divided by √(1 + round / N). 0: it does not
     fall."""
     final_noise: float = above(0, 1.0, 1.0)
-    """Share of the noise that is left at the end of the run: it falls after the first three tenths of
-    the steps. 1: it does not fall."""
+    """Share of the noise that is left at the end of the run: it falls after the first three tenths
+    of the steps, and never in the first 300,000. 1: it does not fall."""
     evaluator: str = "fingerprint"
     """What judges policies: a name from `litmus list evaluators`, or package:Class."""
     evaluator_options: Values = options_of("evaluator")  # noqa: RUF009

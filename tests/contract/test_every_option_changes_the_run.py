@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from harness import GONE, PROCESS, STEADY, tiny, train_tiny, without_times
 
-from litmus.algorithms import ALGORITHMS, find_options
+from litmus.algorithms import ALGORITHMS, find_options, rounds
 from litmus.config import OF_STEPS, TrainConfig
 from litmus.errors import BadInput
 from litmus.rollouts.pool import PoolCollector
@@ -97,8 +97,13 @@ def base_runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     [pair for pair in OPTIONS if pair[1] not in SEEN_ELSEWHERE and pair not in NO_CHOICE],
 )
 def test_an_option_changes_what_is_learned_or_measured(
-    algorithm: str, option: str, base_runs: dict[str, Run], tmp_path: Path
+    algorithm: str,
+    option: str,
+    base_runs: dict[str, Run],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(rounds, "LEAST_STEPS", 0)  # these runs are short
     base = base_runs[algorithm]
     value = find_other_value(algorithm, base.config, option)
     assert value != base.config.to_dict()[option]

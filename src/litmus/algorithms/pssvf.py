@@ -276,8 +276,7 @@ class Pssvf(SavesAttributes):
 
     def _find_pace(self, round_number: int) -> Pace:
         age = round_number - self.begun_in
-        progress = self.steps / self.config.steps
-        return Pace(self.config, age, self.step_factor, self.noise_factor, progress)
+        return Pace(self.config, age, self.step_factor, self.noise_factor, self.steps)
 
     def _choose_size(self, episode_steps: float) -> int:
         """How many episodes the next round has, from how long those of the last one were."""

@@ -57,9 +57,9 @@ class RoundPlan:
         )
 
 
-NOISE_FALLS_FROM = 0.3
-"""Of the run: before, noise finds a way to act; from then on, less and less of it makes the best of
-that way."""
+NOISE_FALLS_FROM, LEAST_STEPS = 0.3, 300_000
+"""Of the run, and steps before which it never falls: till then noise finds a way to act, and less
+and less of it makes the best of that way."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Pace:
     """Of θ's steps."""
     noise_factor: float
     """Of the noise."""
-    progress: float
-    """The share of the run's steps that are done."""
+    steps: int
+    """Of the run that are done."""
 
     def find_fall(self, decay: float) -> float:
         """What is divided by, where something falls over so many rounds; 0: it does not fall."""
@@ -94,9 +94,11 @@ class Pace:
     @property
     def noise_share(self) -> float:
         """Of the noise, what is left by now."""
-        late = (self.progress - NOISE_FALLS_FROM) / (1 - NOISE_FALLS_FROM)
-        left: float = self.config.final_noise ** min(max(late, 0), 1)
-        return left / self.find_fall(self.config.noise_decay)
+        config = self.config
+        first = max(NOISE_FALLS_FROM, LEAST_STEPS / config.steps)
+        late = (self.steps / config.steps - first) / (1 - first) if first < 1 else 0.0
+        left: float = config.final_noise ** min(max(late, 0), 1)
+        return left / self.find_fall(config.noise_decay)
 
     @property
     def keeps_noise(self) -> bool:

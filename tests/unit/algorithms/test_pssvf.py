@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from litmus.algorithms import ALGORITHMS, read_config
+from litmus.algorithms import ALGORITHMS, read_config, rounds
 from litmus.algorithms.base import Resources
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
@@ -75,9 +75,19 @@ def test_noise_follows_what_it_changes(noise: float) -> None:
 
 
 @pytest.mark.parametrize("evaluator", ["fingerprint", "gaussian-process"])
-def test_noise_falls_to_its_last_share_by_the_end_of_the_run(evaluator: str) -> None:
-    """Not before three tenths of it; an episode of the target task is one step."""
+def test_noise_falls_to_its_last_share_by_the_end_of_the_run(
+    evaluator: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not before three tenths of it, nor in runs that are short; an episode of the target task is
+    one step."""
     options = {"evaluator": evaluator, "policy_step": 0.1, "round_size": 10, "overlap": False}
+    for steps in (20, 100):
+        monkeypatch.setattr(rounds, "LEAST_STEPS", steps)
+        algorithm = make("pssvf", noise=0.1, final_noise=0.25, steps=100, **options)
+        for _ in range(10):
+            algorithm.iterate()
+        assert algorithm.plan.noise == pytest.approx(0.025 if steps < 100 else 0.1)
+    monkeypatch.setattr(rounds, "LEAST_STEPS", 20)
     algorithm = make("pssvf", noise=0.1, final_noise=0.25, steps=100, **options)
     found = [algorithm.iterate().metrics["noise"] for _ in range(10)]
     assert found[:4] == [0.1] * 4
