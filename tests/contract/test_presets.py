@@ -62,7 +62,7 @@ def test_the_papers_preset_is_the_papers_schedule() -> None:
         "probing_low": 0.0,
         "probing_high": 1.0,
         "probing_lr": 0.0,
-        "probing_lr_decay": 0.0,
+        "probing_settled": 0.0,
         "probing_decay": 0.0,
         "probing_smoothing": 0,
         "evaluator_activation": "relu",

@@ -69,6 +69,10 @@ class TorchUpdates:
 
     def begin_round(self, steps: int) -> None:
         torch.set_num_threads(self.sharing.count_threads(steps))
+        for group in self.learner.evaluator_optimizer.param_groups:
+            for parameter in group["params"]:
+                parameter.requires_grad_(group["lr"] > 0)  # what has settled needs no gradient
+                parameter.grad = None
 
     def update(self, slots: Tensor) -> Tensor:
         return self.learner.update(slots)

@@ -24,6 +24,8 @@ class Group:
     """This times a parameter is added to its gradient: it fades where nothing else moves it."""
     lr_decay: float = 0.0
     """The rounds over which the learning rate falls; 0: it does not fall."""
+    settled: float = 0.0
+    """The share of the run after which the learning rate is 0; 0: it never is."""
 
 
 def make_adam(*groups: Group) -> Adam:
@@ -60,7 +62,8 @@ def group_parameters(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:
         options.get("probing_lr") or usual.lr,
         states,
         options.get("probing_decay", usual.decay),
-        options.get("probing_lr_decay") or usual.lr_decay,
+        usual.lr_decay,
+        options.get("probing_settled", usual.settled),
     )
     if not states or replace(of_states, parameters=others) == usual:
         return [replace(usual, parameters=parameters)]

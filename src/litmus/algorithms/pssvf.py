@@ -87,10 +87,9 @@ class Learner:
 
     def _step_evaluator(self) -> None:
         states = self.evaluator.probing_states if self.smoothing else None
-        if states is None:
+        if states is None or states.grad is None:
             self.evaluator_optimizer.step()
             return
-        assert states.grad is not None
         states.grad = blur(states.grad, self.smoothing)
         before = states.detach().clone()
         self.evaluator_optimizer.step()

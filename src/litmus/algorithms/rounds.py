@@ -80,6 +80,11 @@ class Pace:
         """What is divided by, where something falls over so many rounds; 0: it does not fall."""
         return math.sqrt(1 + self.age / decay) if decay else 1.0
 
+    def find_rest(self, settled: float) -> float:
+        """What is left of something that is gone after this share of the run; 0: it stays."""
+        late = self.steps / (settled * self.config.steps) if settled else 0.0
+        return (1 + math.cos(math.pi * min(late, 1))) / 2
+
     @property
     def noise(self) -> float:
         """The standard deviation of the perturbations."""

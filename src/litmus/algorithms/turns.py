@@ -89,7 +89,10 @@ class Turns(SavesAttributes):
             rate = length / (ADAM_SHARE * updates * math.sqrt(self.theta.numel()))
             set_lr(self.theta_optimizer, [rate])
         groups = group_parameters(self.evaluator, config)
-        rates = [group.lr / pace.find_fall(group.lr_decay) for group in groups]
+        rates = [
+            group.lr * pace.find_rest(group.settled) / pace.find_fall(group.lr_decay)
+            for group in groups
+        ]
         set_lr(self.evaluator_optimizer, rates)
 
     def forget(self) -> None:

@@ -62,9 +62,9 @@ class GaussianProcessOptions(ProbingOptions):
 class FingerprintOptions(FlatOptions, ProbingOptions):
     probing_lr: float = between(0, 1e30, 0.0)
     """Adam's learning rate for the probing states; 0: as for the rest of the evaluator."""
-    probing_lr_decay: float = between(0, 1e12, 0.0)
-    """Rounds N after which that rate has fallen: it is divided by √(1 + round / N), and probing
-    states settle. 0: as for the rest of the evaluator."""
+    probing_settled: float = between(0, 1, 0.0)
+    """Share of the run after which probing states stay as they are: till then their learning rate
+    falls to 0, along half a cosine. 0: they learn to the end, as the rest of the evaluator."""
     probing_decay: float = between(0, 1e30, 0.0)
     """How strongly probing states are drawn towards 0: what nothing else speaks for fades."""
     probing_smoothing: int = between(0, 1000, 0)

@@ -84,7 +84,7 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_low: float
     probing_high: float
     probing_lr: float
-    probing_lr_decay: float
+    probing_settled: float
     probing_decay: float
     probing_smoothing: Whole
     evaluator_unit_actions: bool

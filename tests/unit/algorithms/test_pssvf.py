@@ -173,13 +173,23 @@ def test_another_beginning_has_another_policy_and_steps_as_at_first() -> None:
 
 
 def test_probing_states_settle_sooner_than_the_rest_of_the_evaluator() -> None:
-    algorithm = make("pssvf", probing_lr=1e-2, evaluator_lr=1e-3, probing_lr_decay=1.0)
-    rates = []
-    for _ in range(4):
+    algorithm = make("pssvf", probing_lr=1e-2, evaluator_lr=1e-3, probing_settled=0.5)
+    steps = algorithm.config.steps
+    states, rates = algorithm.evaluator.probing_states, []
+    while algorithm.steps < 0.5 * steps:
         algorithm.iterate()
-        rates.append([one["lr"] for one in algorithm.learning.evaluator_optimizer.param_groups])
-    assert [one for one, _ in rates] == pytest.approx([1e-2 / age**0.5 for age in (1, 2, 3, 4)])
-    assert {other for _, other in rates} == {1e-3}
+        lrs = [one["lr"] for one in algorithm.learning.evaluator_optimizer.param_groups]
+        rates.append((algorithm.steps, *lrs))
+    assert [of_states for _, of_states, _ in rates] == pytest.approx(
+        [1e-2 * (1 + math.cos(math.pi * min(1, 2 * at / steps))) / 2 for at, _, _ in rates]
+    )
+    assert {other for _, _, other in rates} == {1e-3}
+    assert rates[-1][1] == 0
+    settled, head = states.detach().clone(), list(algorithm.evaluator.parameters())[-1]
+    before = head.detach().clone()
+    algorithm.iterate()
+    assert torch.equal(states, settled)
+    assert not torch.equal(head, before)
 
 
 def test_probing_states_fade_where_nothing_speaks_for_them() -> None:
