@@ -18,10 +18,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from litmus.errors import BadInput
-from litmus.reports.probing_images import read_probing_images
+from litmus.reports.probing_images import ProbingImages, read_probing_images
 from litmus.runs.run import Run
 from litmus.tasks.image_sets import read_image_set
 
+SIDE = 28
 BATCHES, BATCH_SIZE = 3_000, 128
 
 
@@ -33,7 +34,7 @@ def make_reader() -> nn.Module:
     )
 
 
-def distort(digits: Tensor, generator: torch.Generator) -> Tensor:  # [B, 1, 28, 28]
+def distort(digits: Tensor, generator: torch.Generator) -> Tensor:  # [B, 1, SIDE, SIDE]
     """What a probing image may do to a digit; values stay near 0 to 1."""
     count = len(digits)
 
@@ -73,7 +74,7 @@ def train_reader() -> nn.Module:
     reader = make_reader()
     optimizer = torch.optim.Adam(reader.parameters(), 1e-3)
     images, labels = torch.from_numpy(train.images).float(), torch.from_numpy(train.labels).long()
-    images = images.view(-1, 1, 28, 28) / images.max()
+    images = images.view(-1, 1, SIDE, SIDE) / images.max()
     for _ in range(BATCHES):
         places = torch.randint(len(images), (BATCH_SIZE,), generator=generator)
         shown = standardize(distort(images[places], generator))
@@ -81,24 +82,30 @@ def train_reader() -> nn.Module:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-    held_out = torch.from_numpy(test.images).float().view(-1, 1, 28, 28)
+    held_out = torch.from_numpy(test.images).float().view(-1, 1, SIDE, SIDE)
     held_out = held_out[:2_000] / held_out.max()
     with torch.no_grad():
         read = reader(standardize(distort(held_out, generator))).argmax(1).numpy()
-    print(f"{(read == test.labels[: len(read)]).mean():.0%} of distorted test digits are read right")
+    right = (read == test.labels[: len(read)]).mean()
+    print(f"{right:.0%} of distorted test digits are read right")
     return reader
 
 
-def main(runs: list[Path]) -> None:
+def look_into(path: Path) -> ProbingImages:
+    probing = read_probing_images(Run(path))
+    if probing is None or not probing.choices or probing.final[0].size != SIDE**2:
+        raise BadInput(f"{path} is no run on images of {SIDE} × {SIDE} pixels")
+    return probing
+
+
+def main(paths: list[Path]) -> None:
+    runs = {path.name: look_into(path) for path in paths}
     reader = train_reader()
-    for path in runs:
-        probing = read_probing_images(Run(path))
-        if probing is None or not probing.choices:
-            raise BadInput(f"{path}: its probing states are no images that are answered with a class")
+    for name, probing in runs.items():
         answers = torch.tensor([int(probing.choices[row].split()[0]) for row in probing.rows])
-        print(path.name, "answers", *answers.tolist())
+        print(name, "answers", *answers.tolist())
         for column, steps in enumerate(probing.steps):
-            shown = torch.from_numpy(probing.strip[:, column]).float().view(-1, 1, 28, 28)
+            shown = torch.from_numpy(probing.strip[:, column]).float().view(-1, 1, SIDE, SIDE)
             with torch.no_grad():
                 belief = reader(standardize(shown)).softmax(1)
             count = int((belief.argmax(1) == answers).sum())

@@ -12,6 +12,7 @@ from harness import assert_one_line, without_times
 from tiny_images import OPTIONS, write_set
 
 import litmus
+from litmus.algorithms.acceleration import TorchUpdates
 from litmus.cli import main
 from litmus.presets import PRESETS
 from litmus.runs.run import Run
@@ -34,7 +35,7 @@ def train(out: Path, data: str, **options: Any) -> Run:
     )
 
 
-@pytest.mark.parametrize("preset", ["tuned", "paper", "quick"])
+@pytest.mark.parametrize("preset", ["tuned", "paper", "quick", "digits"])
 def test_a_preset_trains_a_network_on_images(preset: str, data: str, tmp_path: Path) -> None:
     run = train(tmp_path / "run", data, preset=preset, steps=8)
     assert run.config.architecture == "cnn"
@@ -57,8 +58,12 @@ class Stop(Exception):
     pass
 
 
-def test_a_run_that_forgets_old_rounds_is_resumed_exactly(data: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("settled", [0.0, 0.5])
+def test_a_run_that_forgets_old_rounds_is_resumed_exactly(
+    settled: float, data: str, tmp_path: Path
+) -> None:
     options = {"steps": 80, "history_rounds": 2, "checkpoint_seconds": 0.0, "buffer_size": 8}
+    options["probing_settled"] = settled
     whole = train(tmp_path / "whole", data, **options)
 
     def stop(notice: litmus.Notice) -> None:
@@ -77,6 +82,22 @@ def test_a_run_that_forgets_old_rounds_is_resumed_exactly(data: str, tmp_path: P
         kept = sorted(path.name for path in one.history_path.glob("rounds*.bin"))
         assert "rounds.bin" not in kept
         assert 1 <= len(kept) <= 4
+
+
+def test_images_that_have_settled_cost_no_gradient_and_change_nothing_else(
+    data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"steps": 80, "probing_settled": 0.5, "checkpoint_seconds": 0.0}
+    settled = train(tmp_path / "settled", data, **options)
+    steps, images = settled.read_probing_snapshots()
+    late = images[steps >= 40]
+    assert len(late) > 1
+    assert (late == late[-1]).all()
+    assert not (images == late[-1]).all()
+    monkeypatch.setattr(TorchUpdates, "begin_round", lambda self, steps: None)
+    with_gradients = train(tmp_path / "with", data, **options)
+    assert settled.policy_path.read_bytes() == with_gradients.policy_path.read_bytes()
+    assert settled.evaluator_path.read_bytes() == with_gradients.evaluator_path.read_bytes()
 
 
 def test_a_run_goes_on_from_another_folder_and_with_images_that_were_moved(
