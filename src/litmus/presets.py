@@ -168,14 +168,6 @@ def _tuned_images() -> Values:
     }
 
 
-def _digits(algorithm: str, task: str) -> Values:
-    """What probing images show lasts, where they settle while policies still are mediocre."""
-    values = _default(algorithm, task)
-    if task in IMAGE_SETS and algorithm == "pssvf":
-        values |= {"steps": 50_000, "probing_settled": 0.5}
-    return values
-
-
 def _quick_images() -> Values:
     """Minutes on two cores: fewer images and interactions."""
     return _tuned_images() | {
@@ -293,9 +285,6 @@ PRESETS: dict[str, Preset] = {
     "small": Preset("small networks and larger steps, for quick looks", _small),
     "tuned": Preset(
         "what works best on sets of images; another name of default", _default, "network"
-    ),
-    "digits": Preset(
-        "as tuned, half as long: probing images settle and can be read", _digits, "network"
     ),
     "quick": Preset("a few minutes on two cores, on sets of images; elsewhere as small", _small),
 }
