@@ -1,7 +1,7 @@
 """Can probing images be read as digits? A classifier that has never seen one is asked.
 
-    .venv/bin/litmus experiment mnist-online --preset digits --probing-states 10 --out EXPERIMENT
-    .venv/bin/python docs/read_digits.py EXPERIMENT/runs/mnist/digits-10/*
+    .venv/bin/litmus experiment mnist-online --preset tuned --probing-states 10 --out EXPERIMENT
+    .venv/bin/python docs/read_digits.py EXPERIMENT/runs/mnist/tuned-10/*
 
 It learns from real digits that are turned, moved, scaled, blurred, inverted and under noise, found
 where `--task mnist` finds them. For each run and each column of its strip of probing images it
