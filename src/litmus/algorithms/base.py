@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from litmus.algorithms.together import Together
 from litmus.config import TrainConfig
 from litmus.evaluators.base import Evaluator
 from litmus.policies.architecture import Architecture
@@ -32,6 +33,8 @@ class Resources:
     """Of the machine that the run began on: torch's sums, and so their last bits, depend on it."""
     folder: Path
     """For whatever it keeps itself, such as transitions: see `state_dict`."""
+    place: tuple[Together, int] | None = None
+    """Where runs that learn side by side in this process meet, and this run's number there."""
 
 
 @dataclass(frozen=True)

@@ -60,64 +60,80 @@ logger = logging.getLogger("litmus")
 
 @dataclass(frozen=True)
 class Learner:
-    """What learns, by which optimisers, and from what: the update rules."""
+    """What learns, by which optimisers, and from what: the update rules.
+
+    Of one run, or of R runs side by side: parameters then have a row for each, and no row touches
+    another.
+    """
 
     architecture: Architecture
     critic_shape: MlpShape
-    theta: Tensor  # [P]
-    critic: Tensor  # [C]
-    target_theta: Tensor  # [P]
-    target_critic: Tensor  # [C]
+    theta: Tensor  # [P] or [R, P]
+    critic: Tensor  # [C] or [R, C]
+    target_theta: Tensor
+    target_critic: Tensor
     theta_optimizer: Adam
     critic_optimizer: Adam
-    replay: Replay
+    transitions: Tensor  # [T, width], those of all runs
+    sizes: TransitionSizes
     discount: float
     polyak: float
-    mean: Tensor  # [D]
-    std: Tensor  # [D]
+    mean: Tensor  # [D] or [R, D]
+    std: Tensor
     """Of the normaliser, where observations are normalised; else empty."""
     action_units: Tensor  # [2, A]: centres and half ranges
 
-    def act(self, theta: Tensor, states: Tensor) -> Tensor:  # [N, D] -> [N, A]
-        """What a policy does, in units of its range."""
-        shaped = states.view(-1, *self.architecture.state_shape)
-        actions = FlatPopulation(self.architecture, theta.unsqueeze(0)).actions(shaped)[0]
+    def act(self, theta: Tensor, states: Tensor) -> Tensor:  # [R, N, D] -> [R, N, A]
+        """What each policy does in states of its own, in units of its range."""
+        rows, shaped = (
+            _as_rows(theta),
+            states.view(*states.shape[:-1], *self.architecture.state_shape),
+        )
+        if len(rows) == 1:
+            return self.to_units(FlatPopulation(self.architecture, rows).actions(shaped[0]))
+        actions = self.architecture.population_actions(rows, shaped)
+        assert actions is not None  # `side_by_side` takes no other architecture
         return self.to_units(actions)
 
-    def judge(self, critic: Tensor, states: Tensor, actions: Tensor) -> Tensor:  # -> [N]
+    def judge(self, critic: Tensor, states: Tensor, actions: Tensor) -> Tensor:  # -> [R, N]
         """Q of each state with each action."""
-        pairs = torch.cat([states, actions], dim=1)
-        return evaluate_perceptrons(self.critic_shape, critic.unsqueeze(0), pairs)[0, :, 0]
+        rows, pairs = _as_rows(critic), torch.cat([states, actions], dim=-1)
+        asked = pairs[0] if len(rows) == 1 else pairs
+        return evaluate_perceptrons(self.critic_shape, rows, asked)[..., 0]
 
-    def update(self, places: Tensor) -> Tensor:  # [N] -> [2]
-        """One update from the transitions in these places; the critic's squared error and the mean
-        Q of what the policy did before."""
-        batch = self.replay.select(places)
+    def update(self, places: Tensor) -> Tensor:  # [R, N] -> [R, 2]
+        """One update of each run from its transitions in these places; the critic's squared error
+        and the mean Q of what the policy did before."""
+        batch = self.sizes.split(self.transitions[places])
         states, next_states = self.normalize(batch.states), self.normalize(batch.next_states)
         with torch.no_grad():
             following = self.act(self.target_theta, next_states)
             promised = self.judge(self.target_critic, next_states, following)
             wanted = batch.rewards + self.discount * (1 - batch.terminated) * promised
         judged = self.judge(self.critic, states, self.to_units(batch.actions))
-        loss = (judged - wanted).square().mean()
-        (self.critic.grad,) = torch.autograd.grad(loss, self.critic)
-        self.critic_optimizer.step()
+        losses = (judged - wanted).square().mean(dim=1)
+        _step_down(losses.sum(), self.critic, self.critic_optimizer)
 
-        value = self.judge(self.critic.detach(), states, self.act(self.theta, states)).mean()
-        (self.theta.grad,) = torch.autograd.grad(-value, self.theta)
-        self.theta_optimizer.step()
+        values = self.judge(self.critic.detach(), states, self.act(self.theta, states)).mean(dim=1)
+        _step_down(-values.sum(), self.theta, self.theta_optimizer)
 
         with torch.no_grad():
             self.target_theta.lerp_(self.theta, 1 - self.polyak)
             self.target_critic.lerp_(self.critic, 1 - self.polyak)
-        return torch.stack([loss.detach(), value.detach()])
+        return torch.stack([losses.detach(), values.detach()], dim=1)
 
-    def update_all(self, places: Tensor) -> Tensor:  # [U, N] -> [U, 2]
-        """The updates of a block."""
+    def update_each(self, places: Tensor) -> Tensor:  # [U, R, N] -> [U, R, 2]
+        """The updates of a block, of each run."""
         return torch.stack([self.update(batch) for batch in places])
 
-    def normalize(self, states: Tensor) -> Tensor:
-        return (states - self.mean) / self.std if self.mean.numel() else states
+    def update_all(self, places: Tensor) -> Tensor:  # [U, N] -> [U, 2]
+        """The updates of a block, of the only run."""
+        return self.update_each(places.unsqueeze(1)).squeeze(1)
+
+    def normalize(self, states: Tensor) -> Tensor:  # [R, N, D]
+        if not self.mean.numel():
+            return states
+        return (states - self.mean.unsqueeze(-2)) / self.std.unsqueeze(-2)
 
     def to_units(self, actions: Tensor) -> Tensor:
         if self.architecture.head.is_unit_range:
@@ -125,6 +141,15 @@ class Learner:
         center, half_range = self.action_units
         in_units: Tensor = (actions - center) / half_range
         return in_units
+
+
+def _as_rows(parameters: Tensor) -> Tensor:  # [P] or [R, P] -> [R, P]
+    return parameters.view(-1, parameters.shape[-1])
+
+
+def _step_down(loss: Tensor, parameters: Tensor, optimizer: Adam) -> None:
+    (parameters.grad,) = torch.autograd.grad(loss, parameters)
+    optimizer.step()
 
 
 class Updates(Protocol):
@@ -187,7 +212,8 @@ class Ddpg(SavesAttributes):
             self.target_critic,
             self.theta_optimizer,
             self.critic_optimizer,
-            self.replay,
+            self.replay.rows,
+            sizes,
             config.discount,
             config.polyak,
             torch.zeros(normalized, device=self.device),

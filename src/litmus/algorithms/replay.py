@@ -17,6 +17,15 @@ FILES = 4
 
 
 @dataclass(frozen=True)
+class Batch:
+    states: Tensor  # [..., D], raw
+    actions: Tensor  # [..., A]
+    next_states: Tensor  # [..., D]
+    rewards: Tensor  # [...]
+    terminated: Tensor  # [...], 1 where nothing follows
+
+
+@dataclass(frozen=True)
 class TransitionSizes:
     """A transition as one row of float32: state, action, next state, reward, terminated."""
 
@@ -40,20 +49,15 @@ class TransitionSizes:
                 casting="unsafe",
             )
 
+    def split(self, rows: Tensor) -> Batch:  # [..., width]
+        pieces = torch.split(rows, [self.state, self.action, self.state, 1, 1], dim=-1)
+        return Batch(*pieces[:3], *(piece.squeeze(-1) for piece in pieces[3:]))
+
     def find_states(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:  # [N, D]
         return rows[:, : self.state]
 
     def find_actions(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:  # [N, A]
         return rows[:, self.state : self.state + self.action]
-
-
-@dataclass(frozen=True)
-class Batch:
-    states: Tensor  # [N, D], raw
-    actions: Tensor  # [N, A]
-    next_states: Tensor  # [N, D]
-    rewards: Tensor  # [N]
-    terminated: Tensor  # [N], 1 where nothing follows
 
 
 class Replay:
@@ -87,11 +91,6 @@ class Replay:
     ) -> NDArray[np.int64]:  # [batches, size]
         """Places of transitions, all alike."""
         return generator.integers(len(self), size=(batches, size))
-
-    def select(self, places: Tensor) -> Batch:  # [N]
-        states, actions = self.sizes.state, self.sizes.action
-        pieces = torch.split(self.rows[places], [states, actions, states, 1, 1], dim=1)
-        return Batch(*pieces[:3], *(piece.squeeze(1) for piece in pieces[3:]))
 
     def keep(self, newest: int) -> int:
         """Bring everything to the disk for a checkpoint, which needs what can be drawn and the

@@ -68,7 +68,7 @@ class CompiledUpdates:
     ) -> None:
         """`shape`: of the policy."""
         self.library, self.learner, self.threads = library, learner, threads
-        sizes = learner.replay.sizes
+        sizes = learner.sizes
         self.rows = torch.empty((batch_size, sizes.width))
         states, self.next_states, pairs, tried, self.next_pairs = (
             np.empty((batch_size, width), dtype=np.float32)
@@ -109,7 +109,7 @@ class CompiledUpdates:
     def _fill_inputs(self, places: Tensor) -> tuple[Floats, Floats]:
         """Put a batch where the networks read it; its rewards [N, 1], and 0 where it ended."""
         learner, state, action = self.learner, *self._sizes
-        torch.index_select(learner.replay.rows, 0, places, out=self.rows)
+        torch.index_select(learner.transitions, 0, places, out=self.rows)
         rows: Floats = self.rows.numpy()
         end = state + action
         states, next_states = rows[:, :state], rows[:, end : end + state]
@@ -152,7 +152,7 @@ class CompiledUpdates:
 
     @property
     def _sizes(self) -> tuple[int, int]:
-        sizes = self.learner.replay.sizes
+        sizes = self.learner.sizes
         return sizes.state, sizes.action
 
 

@@ -63,9 +63,11 @@ class MlpArchitecture:
     def population_actions(
         self, rows: Rows, states: torch.Tensor
     ) -> torch.Tensor:  # [B, P], [K, *state] -> [B, K, A]
+        """The states may also be each policy's own, [B, K, *state]."""
         from litmus.policies.networks import mlp_population_actions
 
-        return mlp_population_actions(self.shape, self.head, rows, states)
+        inputs = states.flatten(-len(self.state_shape))
+        return mlp_population_actions(self.shape, self.head, rows, inputs)
 
 
 class NumpyMlp:

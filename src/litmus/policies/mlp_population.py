@@ -1,6 +1,7 @@
-"""Many perceptrons at once: through the compiled kernels on a CPU, through autograd elsewhere.
+"""Many perceptrons at once: through compiled kernels on a CPU, through Triton's on a GPU, through
+autograd elsewhere.
 
-Both are tested equal to `torch.func` on the module itself.
+All are tested equal to `torch.func` on the module itself.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from litmus.native import gpu_layers
 from litmus.native.perceptrons import can_evaluate, evaluate_population
 from litmus.policies.rows import MlpShape, Rows, stack_rows
 
 
 def evaluate_perceptrons(shape: MlpShape, rows: Rows, states: Tensor) -> Tensor:
-    """Raw outputs [B, K, A] of policies [B, P] in states [K, D]; differentiable in both."""
+    """Raw outputs [B, K, A] of policies [B, P] in states [K, D], or each in its own [B, K, D];
+    differentiable in both."""
     if isinstance(rows, tuple) and any(row.requires_grad for row in rows):
         rows = stack_rows(rows)
-    if can_evaluate(rows, states):
+    if states.dim() == 2 and can_evaluate(rows, states):
         return evaluate_population(shape, rows, states)
-    return evaluate_under_autograd(shape, stack_rows(rows), states)
+    flat_params = stack_rows(rows)
+    if gpu_layers.can_evaluate(shape, flat_params, states):
+        return gpu_layers.evaluate(shape, flat_params, states)
+    return evaluate_under_autograd(shape, flat_params, states)
 
 
 def evaluate_under_autograd(shape: MlpShape, flat_params: Tensor, states: Tensor) -> Tensor:

@@ -97,9 +97,9 @@ class CnnNetwork(nn.Module):
 
 def mlp_population_actions(
     shape: MlpShape, head: ActionHead, rows: Rows, states: Tensor
-) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
+) -> Tensor:  # [B, P], [K, D] or [B, K, D] -> [B, K, A]
     """Evaluate B perceptrons on K states."""
-    outputs = evaluate_perceptrons(shape, rows, states.flatten(1))
+    outputs = evaluate_perceptrons(shape, rows, states)
     squashed: Tensor = squash_for(head, outputs.device)(outputs)
     return squashed
 

@@ -9,6 +9,7 @@ import inspect
 import io
 import logging
 import re
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -170,9 +171,13 @@ def _send_mujoco_warnings_to_the_log() -> None:
         mujoco.set_mju_user_warning(lambda message: logger.debug("MuJoCo: %s", message))
 
 
+_QUIET = threading.RLock()
+"""Warnings and standard error belong to the whole process, whichever thread makes it quiet."""
+
+
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Gymnasium warns about `-v4` ids on every make; they are supported here on purpose."""
-    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+    with _QUIET, warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         yield

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from litmus.algorithms import find_options, read_config
+from litmus.algorithms.together import Together
 from litmus.config import SOLVED_FOR, TrainConfig
 from litmus.errors import BadInput, one_line, option
 from litmus.fields import check_type, check_whole
@@ -25,6 +27,19 @@ from litmus.training.keywords import (
     VanillaKeywords,
     show_keywords,
 )
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What a run shares with others that are trained in threads of the same process."""
+
+    interrupt: InterruptFlag | None = None
+    """Set when all of them are to stop."""
+    place: tuple[Together, int] | None = None
+    """Where they meet, and this one's number there."""
+
+
+ALONE = Beside()
 
 CHANGE_NO_RESULT = ("workers", "collector", "ray_address")
 """Options that a run may go on with others of."""
@@ -167,16 +182,35 @@ def train(
     """
     settings = make_config(algorithm, options, preset, config)
     path = Path(out) if out is not None else default_out(settings)
-    if resume_if_exists and (path / "config.json").is_file():
-        return _go_on(Run(path), settings, callback, quiet)
+    if resume_if_exists:
+        return begin_or_go_on(path, settings, callback, quiet)
+    return _begin(path, settings, callback, quiet, ALONE)
+
+
+def begin_or_go_on(
+    path: Path,
+    settings: TrainConfig,
+    callback: Callback | None = None,
+    quiet: bool = False,
+    beside: Beside = ALONE,
+) -> Run:
+    """Train the run in this directory to its end, from wherever it is."""
+    if (path / "config.json").is_file():
+        return _go_on(Run(path), settings, callback, quiet, beside)
+    return _begin(path, settings, callback, quiet, beside)
+
+
+def _begin(
+    path: Path, settings: TrainConfig, callback: Callback | None, quiet: bool, beside: Beside
+) -> Run:
     # What can be wrong with task, policy or device is found before anything is written.
     from litmus.training.tensorboard import check_tensorboard
 
     check_tensorboard(settings)
     check_setup(settings)
-    interrupt = InterruptFlag(f"; go on with: litmus resume {path}")
+    interrupt = beside.interrupt or InterruptFlag(f"; go on with: litmus resume {path}")
     with interrupt.catching(), create_run(path, settings) as run:
-        return _work(Run(run.path), None, callback, quiet, interrupt)
+        return _work(Run(run.path), None, callback, quiet, interrupt, beside)
 
 
 show_keywords(
@@ -189,19 +223,15 @@ show_keywords(
 )
 
 
-def _go_on(run: Run, settings: TrainConfig, callback: Callback | None, quiet: bool) -> Run:
+def _go_on(
+    run: Run, settings: TrainConfig, callback: Callback | None, quiet: bool, beside: Beside
+) -> Run:
     """Resume a run that this very call has begun before; one that is finished is the result."""
     refuse_other_config(run, settings)
     if run.status == "finished":
         return run
-    return resume(
-        run.path,
-        workers=settings.workers,
-        collector=settings.collector,
-        ray_address=settings.ray_address,
-        callback=callback,
-        quiet=quiet,
-    )
+    changes = {name: getattr(settings, name) for name in CHANGE_NO_RESULT}
+    return _resume(run.path, None, changes, callback, quiet, beside)
 
 
 def refuse_other_config(
@@ -236,24 +266,35 @@ def resume(
 ) -> Run:
     """Go on with a run exactly where it was; `steps` makes it longer than it was meant to be, and
     `data` is where its images lie now."""
+    changes = {
+        "workers": workers,
+        "collector": collector,
+        "ray_address": ray_address,
+        "data": None if data is None else find_absolute(data),
+    }
+    return _resume(Path(path), steps, changes, callback, quiet, ALONE)
+
+
+def _resume(
+    path: Path,
+    steps: float | None,
+    changes: Mapping[str, Any],
+    callback: Callback | None,
+    quiet: bool,
+    beside: Beside,
+) -> Run:
     from litmus.runs.restore import restore
 
-    interrupt = InterruptFlag(f"; go on with: litmus resume {path}")
+    interrupt = beside.interrupt or InterruptFlag(f"; go on with: litmus resume {path}")
     with interrupt.catching(), lock_run(Run(path)):
         run = Run(path)
-        changes = {
-            "workers": workers,
-            "collector": collector,
-            "ray_address": ray_address,
-            "data": None if data is None else find_absolute(data),
-        }
         config = _change_config(run, steps, changes)
         check_setup(config)
         restored = restore(run)
         run.make_folders()
         if config != run.config:
             write_json(run.config_path, config.to_dict())
-        return _work(Run(path), restored, callback, quiet, interrupt)
+        return _work(Run(path), restored, callback, quiet, interrupt, beside)
 
 
 def _change_config(run: Run, steps: float | None, given: Mapping[str, Any]) -> TrainConfig:
@@ -296,7 +337,12 @@ def check_setup(config: TrainConfig) -> float:
 
 
 def _work(
-    run: Run, restored: Any, callback: Callback | None, quiet: bool, interrupt: InterruptFlag
+    run: Run,
+    restored: Any,
+    callback: Callback | None,
+    quiet: bool,
+    interrupt: InterruptFlag,
+    beside: Beside,
 ) -> Run:
     from litmus.training.display import SilentDisplay, make_display
     from litmus.training.memory import is_out_of_memory
@@ -308,7 +354,7 @@ def _work(
     display = SilentDisplay() if quiet else make_display(title, config.steps, done)
     interrupt.tell = display.note
     try:
-        trainer = Trainer(run, display, restored, callback, interrupt)
+        trainer = Trainer(run, display, restored, callback, interrupt, beside.place)
     except BaseException as error:
         display.close()
         if is_out_of_memory(error):

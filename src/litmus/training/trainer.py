@@ -17,6 +17,7 @@ import numpy as np
 
 from litmus.algorithms import ALGORITHMS
 from litmus.algorithms.base import Algorithm, Progress, Resources
+from litmus.algorithms.together import Together
 from litmus.errors import BadInput, RunFailed, command, one_line
 from litmus.files import describe_os_error
 from litmus.rollouts.base import Round, Setting
@@ -51,7 +52,9 @@ class Trainer:
         restored: Restored | None = None,
         callback: Callback | None = None,
         interrupt: InterruptFlag | None = None,
+        place: tuple[Together, int] | None = None,
     ) -> None:
+        """`place`: where runs that learn side by side meet, and this one's number there."""
         self.run, self.config, self.display = run, run.config, display
         self._interrupt = interrupt or InterruptFlag()
         self.teller = Teller(callback, run.path)
@@ -88,6 +91,7 @@ class Trainer:
                     self.device,
                     self.cores,
                     run.history_path,
+                    place,
                 )
             )
             self._prepare(restored)

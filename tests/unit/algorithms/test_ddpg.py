@@ -97,7 +97,7 @@ def test_updates_are_the_formulas(
     places = torch.randint(len(rows), (6, 8), generator=torch.Generator().manual_seed(0))
     found = algorithm.updates.update_all(places)
     for batch, (loss, value) in zip(places, found.tolist(), strict=True):
-        one = algorithm.replay.select(batch)
+        one = algorithm.replay.sizes.split(algorithm.replay.rows[batch])
         states = (part.view(-1, *reference.shape) for part in (one.states, one.next_states))
         first, following = states
         expected = reference.update(first, one.actions, following, one.rewards, one.terminated)

@@ -1,0 +1,54 @@
+"""Several runs in one process, each in a thread: what their updates share is done at once.
+
+On a GPU the updates of one small run take as long as those of several. Each run has its own
+directory, and is the run that it would be alone, up to rounding; it can be resumed alone as well.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+
+from litmus.algorithms.together import Together
+from litmus.config import TrainConfig
+from litmus.training.api import Beside, begin_or_go_on
+from litmus.training.interrupts import Interrupted, InterruptFlag
+
+SECONDS_BETWEEN_LOOKS = 0.2
+
+
+def train_side_by_side(runs: Sequence[tuple[TrainConfig, Path]]) -> None:
+    """Train runs that differ in their seeds alone to their end, from wherever each is.
+
+    When one fails the others go on; what it raised is raised in the end. Ctrl-C and SIGTERM stop
+    all of them, resumable.
+    """
+    together, interrupt = Together(len(runs)), InterruptFlag()
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        config, path = runs[number]
+        try:
+            beside = Beside(interrupt, (together, number))
+            begin_or_go_on(path, config, quiet=True, beside=beside)
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            together.leave()
+
+    with interrupt.catching():
+        threads = [
+            threading.Thread(target=work, args=(number,), daemon=True)
+            for number in range(len(runs))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            while thread.is_alive():  # a wait without end would hear no signal
+                thread.join(SECONDS_BETWEEN_LOOKS)
+    for failure in failures:
+        if not isinstance(failure, Interrupted):
+            raise failure
+    if failures:
+        raise Interrupted
