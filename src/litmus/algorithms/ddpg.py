@@ -2,7 +2,7 @@
 
     initialise policy π_θ, critic Q_φ, targets θ⁻ = θ and φ⁻ = φ, empty replay D
     repeat:
-        for each of E steps:                            # one block
+        for each of E steps:                            # one block, many in one call
             a = π_θ(s) + ε,  ε ~ N(0, σ² I), within the bounds;  at first, a random action
             take a;  store (s, a, r, s', whether s' is final) in D
         U times:                                        # once there are enough transitions
@@ -20,9 +20,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any, Protocol, cast
 
@@ -38,7 +37,7 @@ from litmus.algorithms.initial import drawing_networks
 from litmus.algorithms.replay import FILES, Replay, TransitionSizes
 from litmus.algorithms.running_normalizer import RunningNormalizer
 from litmus.algorithms.saved import SavesAttributes, build
-from litmus.algorithms.stepper import Act, Stepper
+from litmus.algorithms.stepper import Stepper
 from litmus.algorithms.transition_log import TransitionLog
 from litmus.config import DdpgConfig
 from litmus.errors import RunFailed
@@ -53,7 +52,7 @@ from litmus.rollouts.episode import ActingPolicy
 from litmus.rollouts.failure import Patience
 from litmus.rollouts.serial import EpisodeWatch
 from litmus.seeding import Stream, make_generator
-from litmus.tasks.base import FloatArray, Moments, RolloutPolicy, StepsThrough
+from litmus.tasks.base import Exploration, Moments, StepsThrough
 
 logger = logging.getLogger("litmus")
 
@@ -180,7 +179,7 @@ class Ddpg(SavesAttributes):
         self.device, head = resources.device, architecture.head
         self.task = task = resources.task.build()
         assert isinstance(task, StepsThrough)  # the configuration has checked it
-        self.stepper = Stepper(task, config.seed)
+        self.stepper = Stepper(task, config.seed, head.arrange)
         state_size = int(np.prod(architecture.state_shape))
         sizes = TransitionSizes(state_size, head.size)
         self.replay = Replay(
@@ -253,21 +252,23 @@ class Ddpg(SavesAttributes):
         """The transitions of a block, [E, width] but for what is not finite; and the returns of
         the episodes that ended in it."""
         stepper, pack = self.stepper, self.replay.sizes.pack
-        rows, returns = [], []
-        for act in self._explore():
-            transition = stepper.step(act)
-            row = pack(transition)
-            is_finite = bool(np.isfinite(row).all())
-            if is_finite:
-                rows.append(row)
-            else:
+        exploration, rows, returns = self._explore(), [], []
+        while len(exploration.rows):
+            stretch = stepper.advance(exploration)
+            packed = pack(stretch)
+            finite = _count_finite(packed)
+            rows.append(packed[:finite])
+            is_finite = finite == len(packed)
+            if not is_finite:
                 self._drop()
-            if transition.terminated or transition.truncated or not is_finite:
+                stretch = stretch.cut(finite + 1)
+            stepper.count(stretch)
+            if stretch.is_over or not is_finite:
                 if np.isfinite(stepper.return_):
                     returns.append((stepper.return_, stepper.training_return))
                 stepper.begin(stepper.episode + 1)
-        width = self.replay.sizes.width
-        return np.array(rows, dtype=np.float32).reshape(-1, width), returns
+            exploration = exploration.skip(len(stretch))
+        return np.concatenate(rows), returns
 
     def _drop(self) -> None:
         """A transition that must not be learned from ends its episode, which could not be brought
@@ -280,19 +281,19 @@ class Ddpg(SavesAttributes):
             )
         self.dropped += 1
 
-    def _explore(self) -> Iterator[Act]:
-        """How to act in each step of the block."""
+    def _explore(self) -> Exploration:
+        """How to act in the steps of the block: at random, then near the policy, whose actions are
+        changed by so many halves of their range."""
         config, head = self.config, self.architecture.head
         first, sizes = self.blocks * config.update_every, (config.update_every, head.size)
         generator = make_generator(config.seed, Stream.EXPLORATION, self.blocks)
         noise = generator.standard_normal(sizes, dtype=np.float32)
         evenly = generator.uniform(-1, 1, sizes).astype(np.float32)
         policy = ActingPolicy(self.architecture, self.flat_params, self.normalizer, generator)
-        for number in range(config.update_every):
-            if first + number < config.start_steps:
-                yield partial(_insist, draw_action(head, evenly[number], noise[number]), head)
-            else:
-                yield partial(disturb, config.noise * noise[number], head, policy)
+        given = min(max(0, config.start_steps - first), config.update_every)
+        rows = head.units[1] * (config.noise * noise)
+        rows[:given] = draw_actions(head, evenly[:given], noise[:given])
+        return Exploration(policy, rows, given, head.low, head.high)
 
     def _merge_moments(self, rows: NDArray[np.float32]) -> None:
         if len(rows):
@@ -354,27 +355,19 @@ class Ddpg(SavesAttributes):
         self.task.close()
 
 
-def draw_action(
+def draw_actions(
     head: ActionHead, evenly: NDArray[np.float32], normally: NDArray[np.float32]
-) -> NDArray[np.float32]:  # [A]
-    """A random action from numbers in [-1, 1) and from normal ones: even between two bounds, else
+) -> NDArray[np.float32]:  # [N, A]
+    """Random actions from numbers in [-1, 1) and from normal ones: even between two bounds, else
     what a policy of random outputs does."""
     within = np.clip(head.center + head.half_range * evenly, head.low, head.high)
     return np.where(head.bounded, within, head.squash(normally.copy()))
 
 
-def _insist(action: NDArray[np.float32], head: ActionHead, observation: FloatArray) -> Any:
-    """The same, whatever is seen."""
-    return head.arrange(action)
-
-
-def disturb(
-    change: NDArray[np.float32], head: ActionHead, policy: RolloutPolicy, observation: FloatArray
-) -> Any:
-    """What the policy does, changed by so many halves of its range, within the bounds."""
-    action = np.asarray(policy.act(observation), dtype=np.float32).reshape(-1)
-    changed: NDArray[np.float32] = action + head.units[1] * change
-    return head.arrange(np.clip(changed, head.low, head.high))
+def _count_finite(rows: NDArray[np.float32]) -> int:  # [N, width]
+    """Rows before the first that has a number that is not."""
+    is_finite = np.isfinite(rows).all(axis=1)
+    return len(rows) if is_finite.all() else int(is_finite.argmin())
 
 
 def _draw_perceptron(shape: MlpShape) -> Tensor:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from litmus.algorithms.transition_log import TransitionLog
-from litmus.tasks.base import Transition
+from litmus.tasks.base import Stretch
 
 FILES = 4
 """About so many hold a full replay: whole ones are removed, so there is a little more on disk."""
@@ -36,15 +36,14 @@ class TransitionSizes:
     def width(self) -> int:
         return 2 * self.state + self.action + 2
 
-    def pack(self, transition: Transition) -> NDArray[np.float32]:  # [width]
+    def pack(self, stretch: Stretch) -> NDArray[np.float32]:  # [N, width]
+        outcomes = np.zeros((len(stretch), 2))
+        outcomes[:, 0] = stretch.rewards - stretch.survival_bonuses
+        outcomes[-1, 1] = stretch.terminated
         with np.errstate(over="ignore"):  # it becomes infinite, and is noticed
             return np.concatenate(
-                (
-                    np.ravel(transition.observation),
-                    np.ravel(transition.action),
-                    np.ravel(transition.next_observation),
-                    (transition.reward - transition.survival_bonus, transition.terminated),
-                ),
+                (stretch.observations, stretch.actions, stretch.next_observations, outcomes),
+                axis=1,
                 dtype=np.float32,
                 casting="unsafe",
             )

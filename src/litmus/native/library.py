@@ -13,7 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-INTERFACE = 4
+INTERFACE = 5
 """Of the library that this file can call."""
 
 ACTIVATIONS = {"tanh": 0, "relu": 1}
@@ -172,6 +172,17 @@ class Body(ctypes.Structure):
     )
 
 
+class ExplorationCall(ctypes.Structure):
+    """`litmus_exploration`."""
+
+    _fields_ = (
+        ("given", c_int64),
+        ("rows", c_void_p),
+        ("low", c_void_p),
+        ("high", c_void_p),
+    )
+
+
 def find_address(array: NDArray[Any]) -> int:
     """Where an array's numbers lie; it must be kept for as long as that is used."""
     address: int = array.__array_interface__["data"][0]
@@ -202,7 +213,12 @@ class Library:
             ("litmus_act", None, (POINTER(Actor),)),
             ("litmus_choose", c_int64, (POINTER(Actor), c_void_p)),
             ("litmus_bend", None, (c_int64, c_int64, c_void_p, c_void_p)),
-            ("litmus_run_episode", c_int64, (POINTER(Body), POINTER(Actor))),
+            (
+                "litmus_run_steps",
+                c_int64,
+                (POINTER(Body), POINTER(Actor), POINTER(ExplorationCall)),
+            ),
+            ("litmus_clip", None, (c_int64, c_void_p, c_void_p, c_void_p, c_void_p)),
             (
                 "litmus_perturb",
                 None,
@@ -225,7 +241,8 @@ class Library:
         self.act = library.litmus_act
         self.choose = library.litmus_choose
         self.bend = library.litmus_bend
-        self.run_episode = library.litmus_run_episode
+        self.run_steps = library.litmus_run_steps
+        self.clip = library.litmus_clip
         self.perturb = library.litmus_perturb
         is_current = library.litmus_interface() == INTERFACE
         self.lanes = int(self.choose_kernels(lanes)) if is_current else 0

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 /* NaN stays NaN, as numpy's clip leaves it. */
 static double clip(double value, double low, double high) {
@@ -34,19 +35,46 @@ static bool is_standing(const litmus_body *body) {
     return true;
 }
 
-int64_t litmus_run_episode(const litmus_body *body, litmus_actor *actor) {
+void litmus_clip(int64_t count, const float *x, const float *low, const float *high, float *out) {
+    for (int64_t n = 0; n < count; n++) {
+        float value = x[n] > low[n] || isnan(x[n]) ? x[n] : low[n];
+        out[n] = value < high[n] || isnan(value) ? value : high[n];
+    }
+}
+
+/* Of step t. */
+static void choose_action(litmus_actor *actor, const litmus_exploration *exploration, int64_t t,
+                          const double *observation, int64_t count, float *action) {
+    const float *row = exploration ? exploration->rows + t * count : NULL;
+    if (row && t < exploration->given) {
+        memcpy(action, row, count * sizeof *action);
+        return;
+    }
+    litmus_choose(actor, observation);
+    memcpy(action, actor->outputs, count * sizeof *action);
+    if (!row) return;
+    for (int64_t n = 0; n < count; n++) action[n] += row[n];
+    litmus_clip(count, action, exploration->low, exploration->high, action);
+}
+
+int64_t litmus_run_steps(const litmus_body *body, litmus_actor *actor,
+                         const litmus_exploration *exploration) {
+    double *observation = body->observations;
+    bool stands = true;
+    int64_t t = 0;
+    write_row(&body->seen, observation);
     write_row(&body->recorded, body->records);
-    for (int64_t t = 0; t < body->limit; t++) {
-        double *observation = body->observations + t * body->seen.size;
-        write_row(&body->seen, observation);
-        litmus_choose(actor, observation);
+    while (stands && t < body->limit) {
         float *action = body->actions + t * body->num_controls;
-        for (int64_t n = 0; n < body->num_controls; n++)
-            body->control[n] = action[n] = actor->outputs[n];
+        choose_action(actor, exploration, t, observation, body->num_controls, action);
+        for (int64_t n = 0; n < body->num_controls; n++) body->control[n] = action[n];
         for (int64_t frame = 0; frame < body->frames; frame++) body->step(body->model, body->data);
         if (body->find_forces) body->find_forces(body->model, body->data);
-        write_row(&body->recorded, body->records + (t + 1) * body->recorded.size);
-        if (!is_standing(body)) return -(t + 1);
+        t++;
+        observation += body->seen.size;
+        write_row(&body->seen, observation);
+        write_row(&body->recorded, body->records + t * body->recorded.size);
+        stands = is_standing(body);
     }
-    return body->limit;
+    return stands ? t : -t;
 }

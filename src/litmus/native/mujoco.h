@@ -42,13 +42,25 @@ typedef struct {
     litmus_row recorded;   /* what rewards are computed from, of size R */
     int64_t bounds;
     const litmus_part *bound;  /* an episode goes on while all of these are from low to high */
-    double *observations;      /* [limit, D] */
+    double *observations;      /* [limit + 1, D]: before each step, and after the last */
     float *actions;            /* [limit, nu] */
     double *records;           /* [limit + 1, R] */
 } litmus_body;
 
-/* Run from the state that `data` is in; a stochastic policy must have its numbers drawn. Returns the
-   number of steps, negative if the last one left the bounds. */
-int64_t litmus_run_episode(const litmus_body *body, litmus_actor *actor);
+/* What is done instead of what the policy would do. */
+typedef struct {
+    int64_t given;           /* so many of the first rows are actions; the others are added to the */
+    const float *rows;       /* policy's: [limit, nu] */
+    const float *low, *high; /* [nu] that the sums are clipped to */
+} litmus_exploration;
+
+/* Run from the state that `data` is in; a stochastic policy must have its numbers drawn. `exploration`
+   is NULL for the policy as it is. Returns the number of steps, negative if the last one left the
+   bounds. */
+int64_t litmus_run_steps(const litmus_body *body, litmus_actor *actor,
+                         const litmus_exploration *exploration);
+
+/* out = x, each [count], clipped as numpy's clip does it, zeros with a sign included. */
+void litmus_clip(int64_t count, const float *x, const float *low, const float *high, float *out);
 
 #endif

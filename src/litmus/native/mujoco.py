@@ -1,4 +1,4 @@
-"""Whole episodes of a MuJoCo body in one call: simulating, observing and acting."""
+"""Many steps of a MuJoCo body in one call: simulating, observing and acting."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from litmus.native.acting import CompiledPolicy
-from litmus.native.library import Body, Library, Part, Row, find_address, find_library
+from litmus.native.library import (
+    Body,
+    ExplorationCall,
+    Library,
+    Part,
+    Row,
+    find_address,
+    find_library,
+)
+from litmus.tasks.base import Exploration
 from litmus.tasks.loop_numbers import Numbers
 
 MOST_DRAWN_AHEAD = 20_000
@@ -21,24 +30,27 @@ BENDS: dict[Any, int] = {None: 0, np.sin: 1, np.cos: 2}
 
 
 class CompiledLoop:
-    """Runs episodes from the state that the simulator is in, into the arrays that it was given."""
+    """Runs steps from the state that the simulator is in, into the arrays that it was given."""
 
     def __init__(self, library: Library, body: Body) -> None:
         self._library, self._body = library, body
         self._room = int(body.limit)
+        self._explored: list[NDArray[np.float32]] = []
 
-    def run(self, policy: object | None, limit: int) -> tuple[int, bool] | None:
+    def run(
+        self, policy: object | None, limit: int, exploration: Exploration | None = None
+    ) -> tuple[int, bool] | None:
         """Return the number of steps, `limit` at most, and whether the last one was a fall.
 
         `policy` is the compiled form of a policy; None comes back where it is nothing that this
-        loop can run.
+        loop can run. What a deterministic one does may be changed by an `exploration`.
         """
         if not isinstance(policy, CompiledPolicy) or not policy.num_actions:
             return None
         body = self._body
         if not 0 < limit <= self._room:
             raise ValueError(f"there is room for {self._room} steps, not {limit}")
-        if policy.is_stochastic and limit > MOST_DRAWN_AHEAD:
+        if policy.is_stochastic and (limit > MOST_DRAWN_AHEAD or exploration is not None):
             return None
         sizes = (policy.num_observed, policy.num_actions)
         expected = (int(body.seen.size), int(body.num_controls))
@@ -46,8 +58,19 @@ class CompiledLoop:
             raise ValueError(f"a policy for {sizes} observations and actions, not {expected}")
         body.limit = limit
         policy.draw_ahead(limit)
-        steps = int(self._library.run_episode(body, policy.actor))
+        call = None if exploration is None else self._describe(exploration, limit)
+        steps = int(self._library.run_steps(body, policy.actor, call))
         return abs(steps), steps < 0
+
+    def _describe(self, exploration: Exploration, limit: int) -> ExplorationCall:
+        controls = int(self._body.num_controls)
+        arrays = [exploration.rows[:limit], exploration.low, exploration.high]
+        shapes = [(limit, controls), (controls,), (controls,)]
+        if [array.shape for array in arrays] != shapes:
+            raise ValueError(f"no exploration for {limit} steps of {controls} actions")
+        arrays = [np.ascontiguousarray(array, dtype=np.float32) for array in arrays]
+        self._explored = arrays  # kept, since the call has only their addresses
+        return ExplorationCall(exploration.given, *map(find_address, arrays))
 
 
 def compile_loop(
@@ -60,7 +83,7 @@ def compile_loop(
     seen: Sequence[Numbers],
     recorded: Sequence[Numbers],
     bounds: Sequence[Numbers],
-    observations: NDArray[np.float64],  # [limit, D]
+    observations: NDArray[np.float64],  # [limit + 1, D]
     actions: NDArray[np.float32],  # [limit, A]
     records: NDArray[np.float64],  # [limit + 1, R]
 ) -> CompiledLoop | None:

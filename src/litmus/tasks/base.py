@@ -183,6 +183,97 @@ class StepsThrough(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Exploration:
+    """What is done in the next steps, a row for each."""
+
+    policy: RolloutPolicy
+    rows: NDArray[np.float32]  # [N, A]
+    given: int
+    """So many of the first rows are actions, whatever is seen; the others are added to what the
+    policy does."""
+    low: NDArray[np.float32]  # [A]
+    high: NDArray[np.float32]  # [A]
+    """What such a sum is kept within."""
+
+    def act(self, observation: FloatArray) -> NDArray[np.float32]:  # [A]
+        """What is done in the first of them."""
+        if self.given > 0:
+            given: NDArray[np.float32] = self.rows[0]
+            return given
+        action = np.asarray(self.policy.act(observation), dtype=np.float32).reshape(-1)
+        changed: NDArray[np.float32] = np.clip(action + self.rows[0], self.low, self.high)
+        return changed
+
+    def skip(self, steps: int) -> Exploration:
+        """What is done in the steps after so many."""
+        rows, given = self.rows[steps:], self.given - steps
+        return Exploration(self.policy, rows, given, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Steps of an episode, one after the other. Its arrays are the reader's, as those of a
+    `Transition`; observations and actions are laid flat."""
+
+    observations: FloatArray  # [N, D], raw
+    actions: FloatArray  # [N, A]
+    rewards: FloatArray  # [N]
+    next_observations: FloatArray  # [N, D]
+    terminated: bool
+    """By the last step; none before it ends the episode."""
+    truncated: bool
+    survival_bonuses: FloatArray  # [N]
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the episode is."""
+        return self.terminated or self.truncated
+
+    @staticmethod
+    def of(transition: Transition) -> Stretch:
+        observation, action, reward, following, terminated, truncated, bonus = transition
+        return Stretch(
+            np.reshape(observation, (1, -1)),
+            np.reshape(action, (1, -1)),
+            np.array([reward]),
+            np.reshape(following, (1, -1)),
+            bool(terminated),
+            bool(truncated),
+            np.array([bonus]),
+        )
+
+    def cut(self, steps: int) -> Stretch:
+        """The first of its steps."""
+        if steps >= len(self):
+            return self
+        return Stretch(
+            self.observations[:steps],
+            self.actions[:steps],
+            self.rewards[:steps],
+            self.next_observations[:steps],
+            terminated=False,
+            truncated=False,
+            survival_bonuses=self.survival_bonuses[:steps],
+        )
+
+
+@runtime_checkable
+class RunsStretches(Protocol):
+    """What a task of transitions may offer beside: many steps in one call. Optional."""
+
+    def run_stretch(self, exploration: Exploration, seed: int, taken: int) -> Stretch | None:
+        """Go on with the episode that `step_through` runs with this seed, so many steps of which
+        were the last that this task took, here or there; 0 begins it.
+
+        The steps are those of `step_through`, bit for bit, and no more than `exploration` has. None
+        where they must be taken one by one; it is so for all steps of an episode, or for none.
+        """
+
+
 class AskablePopulation(Protocol):
     """Many policies that can be asked together, as a task sees them."""
 

@@ -18,9 +18,11 @@ from litmus.tasks.base import (
     ContinuousActions,
     DiscreteActions,
     Episode,
+    Exploration,
     FloatArray,
     Moments,
     RolloutPolicy,
+    Stretch,
     Transition,
 )
 from litmus.tasks.box2d import renew_world
@@ -110,6 +112,11 @@ class ControlTask:
                 observation, action, float(reward), following, terminated, truncated, bonus
             )
             observation, is_over = following, terminated or truncated
+
+    def run_stretch(self, exploration: Exploration, seed: int, taken: int) -> Stretch | None:
+        if self._lean_loop is None or type(self).step_through is not ControlTask.step_through:
+            return None
+        return self._lean_loop.run_stretch(exploration, seed, taken, self.remove_survival_bonus)
 
     def close(self) -> None:
         self.environment.close()

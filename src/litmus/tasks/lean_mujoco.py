@@ -1,8 +1,8 @@
 """Gymnasium's MuJoCo tasks with almost nothing between two `mj_step`s.
 
 A policy needs only the observation in each step, so the rewards are computed once, when the episode
-is over, from what was recorded. Observations, rewards and terminations are tested equal, bit for
-bit, to the environment's own `step`.
+or a stretch of it is over, from what was recorded. Observations, rewards and terminations are
+tested equal, bit for bit, to the environment's own `step`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ import numpy as np
 from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
 from litmus.native.mujoco import compile_loop
-from litmus.tasks.base import MARKS, Episode, Moments, OffersCompiledForm, RolloutPolicy
+from litmus.tasks.base import (
+    MARKS,
+    Episode,
+    Exploration,
+    Moments,
+    OffersCompiledForm,
+    RolloutPolicy,
+    Stretch,
+)
 from litmus.tasks.loop_numbers import Floats, Numbers, Unknown, locate
 from litmus.tasks.loops import UNLIMITED, Loop
 from litmus.tasks.mujoco import BODIES
@@ -82,7 +90,7 @@ class LeanLoop:
         self.bounds = [locate(part, bare) for part in loop.stands]
         if bare.observation_space.shape != (self.seen.size,):  # of another XML file, perhaps
             raise Unknown(loop.environment)
-        self.observations: Floats = np.empty((self.limit, self.seen.size))
+        self.observations: Floats = np.empty((self.limit + 1, self.seen.size))
         self.actions = np.empty((self.limit, bare.model.nu), dtype=np.float32)
         self.records: Floats = np.empty((self.limit + 1, self.recorded.size))
         self.compiled = compile_loop(
@@ -117,15 +125,46 @@ class LeanLoop:
         if self.compiled is not None and isinstance(policy, OffersCompiledForm):
             outcome = self.compiled.run(policy.compiled_form(), limit)
         steps, fell = outcome or self._simulate(policy.act, limit)
-        is_paid_fallen = self.version == 4 and self.loop.v4_pays_when_fallen
-        ran = Ran(self.actions[:steps], self.records[: steps + 1], fell and not is_paid_fallen)
-        rewards, bonuses = pay(self.loop.pays, self.bare, ran)
+        rewards, bonuses = self._pay(steps, fell)
         returns = np.cumsum(rewards)  # one after the other, as they are paid
         removes = remove_survival_bonus and len(bonuses)  # some bodies are paid none
         training_returns = returns - np.cumsum(bonuses) if removes else returns
         moments = Moments.of(self.observations[:steps])
         earlier = training_returns[np.minimum(MARKS, steps) - 1]
         return Episode(float(returns[-1]), float(training_returns[-1]), steps, moments, earlier)
+
+    def run_stretch(
+        self, exploration: Exploration, seed: int, taken: int, remove_survival_bonus: bool
+    ) -> Stretch | None:
+        """Steps of the episode of which so many were taken; None where only Python can act."""
+        policy = exploration.policy
+        form = policy.compiled_form() if isinstance(policy, OffersCompiledForm) else None
+        if self.compiled is None or form is None:
+            return None
+        if not taken:
+            self.environment.reset(seed=seed)
+        limit = min(self.limit - taken, len(exploration.rows))
+        outcome = self.compiled.run(form, limit, exploration)
+        if outcome is None:
+            return None
+        steps, fell = outcome
+        rewards, bonuses = self._pay(steps, fell)
+        observations = self.observations[: steps + 1].copy()
+        return Stretch(
+            observations[:-1],
+            self.actions[:steps].copy(),
+            rewards,
+            observations[1:],
+            fell,
+            taken + steps == self.limit,
+            bonuses if remove_survival_bonus and len(bonuses) else np.zeros(steps),
+        )
+
+    def _pay(self, steps: int, fell: bool) -> tuple[Floats, Floats]:
+        """Rewards, and the survival bonuses in them, of what was recorded last."""
+        is_paid_fallen = self.version == 4 and self.loop.v4_pays_when_fallen
+        ran = Ran(self.actions[:steps], self.records[: steps + 1], fell and not is_paid_fallen)
+        return pay(self.loop.pays, self.bare, ran)
 
     def _simulate(self, act: Callable[[Floats], Any], limit: int) -> tuple[int, bool]:
         """Return the number of steps, and whether the episode ended by a fall."""

@@ -14,7 +14,7 @@ from torch import nn
 
 from litmus.algorithms import read_config
 from litmus.algorithms.base import Resources
-from litmus.algorithms.ddpg import Ddpg, draw_action
+from litmus.algorithms.ddpg import Ddpg, draw_actions
 from litmus.algorithms.ddpg_acceleration import make_fast_ddpg
 from litmus.errors import BadInput, RunFailed
 from litmus.native.library import find_library
@@ -194,7 +194,7 @@ def test_random_actions_are_anywhere_within_the_bounds(bounds: tuple[float, floa
     generator = np.random.default_rng(0)
     drawn = np.concatenate(
         [
-            draw_action(
+            draw_actions(
                 head,
                 generator.uniform(-1, 1, 1).astype(np.float32),
                 generator.standard_normal(1, dtype=np.float32),
