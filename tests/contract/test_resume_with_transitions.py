@@ -90,6 +90,8 @@ def test_a_run_killed_around_any_write_can_be_resumed(
         {"task": "toys:ToyDoubleWalk-v0"},
         {"task": "toys:ToyNanWalk-v0"},
         {"task": "toys:ToyAlwaysNanWalk-v0"},
+        {"task": "Hopper-v5", "env_kwargs": {}, "max_episode_steps": 16},
+        {"task": "Humanoid-v5", "env_kwargs": {}, "survival_bonus": "remove"},
         {"task": "toys:CountdownTask", "env_kwargs": {"start": 20.0}},
         {"selection_share": 0.3, "selection_episodes": 2, "steps": 240},
     ],

@@ -138,8 +138,10 @@ class LeanLoop:
     ) -> Stretch | None:
         """Steps of the episode of which so many were taken; None where only Python can act."""
         policy = exploration.policy
-        form = policy.compiled_form() if isinstance(policy, OffersCompiledForm) else None
-        if self.compiled is None or form is None:
+        if self.compiled is None or not isinstance(policy, OffersCompiledForm):
+            return None
+        form = policy.compiled_form()
+        if form is None:
             return None
         if not taken:
             self.environment.reset(seed=seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,79 @@ def test_transitions_are_what_the_task_saw_and_paid(tmp_path: Path) -> None:
     np.testing.assert_allclose(rewards[:, 0], actions[:, 0] + 0.25, atol=1e-6)
 
 
+BODIES = [
+    *("Swimmer", "Hopper", "Walker2d", "HalfCheetah", "Ant", "Humanoid", "Reacher", "Pusher"),
+    *("InvertedPendulum", "InvertedDoublePendulum"),
+]
+
+
+def make_pair(folder: Path, **options: Any) -> list[Ddpg]:
+    """One that steps in stretches only, and one that takes single steps only."""
+    if find_library() is None:
+        pytest.skip("there are no compiled kernels here")
+    options = {"update_every": 50, "start_steps": 70, "update_after": 10**6, **options}
+    stretching, stepping = (make(folder / name, **options) for name in ("one", "other"))
+    stepping.stepper._in_stretches = None
+    if stretching.task._lean_loop.compiled is None:
+        pytest.skip("numpy's sines are not those of C here")
+    stretching.task.step_through = None
+    return [stretching, stepping]
+
+
+def collect(algorithm: Ddpg, blocks: int) -> tuple[bytes, list[Any], int]:
+    rows, returns = [], []
+    for _ in range(blocks):
+        rows.append(algorithm._collect())
+        algorithm.blocks += 1
+    rows, returns = zip(*rows, strict=True)
+    return np.concatenate(rows).tobytes(), list(returns), algorithm.dropped
+
+
+@pytest.mark.parametrize("bonus", ["keep", "remove"])
+@pytest.mark.parametrize("body", BODIES)
+def test_a_block_of_stretches_is_the_block_of_single_steps(
+    body: str, bonus: str, tmp_path: Path
+) -> None:
+    """Blocks end within episodes, episodes by falls and by the limit within blocks, and the change
+    from random actions to the policy's comes within both."""
+    options = {"task": f"{body}-v5", "max_episode_steps": 65, "survival_bonus": bonus}
+    stretching, stepping = make_pair(tmp_path, noise=0.5, **options)
+    found = collect(stretching, 4)
+    assert found == collect(stepping, 4)
+    assert sum(map(len, found[1])) > 2
+
+
+def test_what_is_not_finite_ends_a_stretch(tmp_path: Path) -> None:
+    """Rewards that float32 cannot hold come with speed."""
+    options = {"task": "HalfCheetah-v5", "env_kwargs": {"forward_reward_weight": 4e38}}
+    stretching, stepping = make_pair(tmp_path, **options)
+    found = collect(stretching, 4)
+    assert found == collect(stepping, 4)
+    assert 0 < found[2] < 100  # and most are learned from
+
+
+def test_what_learned_in_stretches_ends_where_single_steps_lead(tmp_path: Path) -> None:
+    options = {"task": "Hopper-v5", "normalize_observations": True, "update_after": 60}
+    results = []
+    for algorithm in make_pair(tmp_path, **options):
+        metrics = [algorithm.iterate().metrics for _ in range(4)]
+        results.append((algorithm.flat_params.tobytes(), metrics))
+    assert results[0] == results[1]
+
+
+def test_runs_may_step_beside_each_other_in_threads(tmp_path: Path) -> None:
+    seeds = range(4)
+    options = {"task": "Hopper-v5", "start_steps": 0}
+
+    def begin(where: str) -> list[Ddpg]:
+        return [make_pair(tmp_path / where / str(seed), seed=seed, **options)[0] for seed in seeds]
+
+    expected = [collect(algorithm, 4) for algorithm in begin("alone")]
+    with ThreadPoolExecutor(len(seeds)) as pool:
+        assert list(pool.map(lambda one: collect(one, 4), begin("together"))) == expected
+    assert len({rows for rows, *_ in expected}) == len(seeds)
+
+
 def test_an_episode_cut_off_by_its_limit_has_no_final_state(tmp_path: Path) -> None:
     algorithm = make(tmp_path, max_episode_steps=3)
     progress = algorithm.iterate()
@@ -192,16 +266,8 @@ def test_random_actions_are_anywhere_within_the_bounds(bounds: tuple[float, floa
     low, high = bounds
     head = ActionHead("deterministic", ContinuousActions((low,), (high,)))
     generator = np.random.default_rng(0)
-    drawn = np.concatenate(
-        [
-            draw_actions(
-                head,
-                generator.uniform(-1, 1, 1).astype(np.float32),
-                generator.standard_normal(1, dtype=np.float32),
-            )
-            for _ in range(500)
-        ]
-    )
+    evenly = generator.uniform(-1, 1, (500, 1)).astype(np.float32)
+    drawn = draw_actions(head, evenly, generator.standard_normal((500, 1), dtype=np.float32))
     assert (drawn >= low).all()
     assert (drawn <= high).all()
     if np.isfinite([low, high]).all():
