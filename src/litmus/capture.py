@@ -62,6 +62,7 @@ class CapturedStep:
         self._inputs = tuple(one.clone() for one in inputs)
         self._graph = None  # frees the memory of the graph before
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        # What other threads do on the GPU meanwhile is none of this graph.
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             self._outputs = self._step(*self._inputs)
         self._graph, self._version = graph, version

@@ -32,7 +32,8 @@ class Together:
         """Those that have not left."""
         self._given: dict[int, tuple[Member, Tensor]] = {}
         self._results: dict[int, Tensor] = {}
-        self._failure: BaseException | None = None
+        self.failure: BaseException | None = None
+        """Of what was done together."""
         self._changed = threading.Condition()
 
     def meet(self, member: Member, given: Tensor) -> Tensor:
@@ -40,10 +41,10 @@ class Together:
         with self._changed:
             self._given[member.number] = (member, given)
             self._work_if_complete()
-            self._changed.wait_for(lambda: member.number in self._results or self._failure)
+            self._changed.wait_for(lambda: member.number in self._results or self.failure)
             if member.number in self._results:
                 return self._results.pop(member.number)
-            raise RunFailed("a run beside this one failed in what they do together")
+            raise RunFailed("what runs do together failed") from self.failure
 
     def leave(self) -> None:
         """Called once by each run, whether or not it ever came."""
@@ -52,7 +53,7 @@ class Together:
             self._work_if_complete()
 
     def _work_if_complete(self) -> None:
-        if not self._given or len(self._given) < self._runs or self._failure:
+        if not self._given or len(self._given) < self._runs or self.failure:
             return
         numbers = sorted(self._given)
         members, given = zip(*(self._given[number] for number in numbers), strict=True)
@@ -61,7 +62,7 @@ class Together:
             results = members[0].work_for(members, given)
             self._results.update(zip(numbers, results, strict=True))
         except BaseException as error:
-            self._failure = error
+            self.failure = error
             raise
         finally:
             self._changed.notify_all()

@@ -18,7 +18,7 @@ LINEAR, TANH, RELU = 0, 1, 2
 def forward_kernel(
     x, weights, biases, y,
     rows: tl.constexpr, inputs: tl.constexpr, outputs: tl.constexpr,
-    x_batch, x_row, params,
+    x_batch, x_row, stride,
     KIND: tl.constexpr, PRECISION: tl.constexpr,
     ROWS: tl.constexpr, INPUTS: tl.constexpr, OUTPUTS: tl.constexpr,
 ):  # fmt: skip
@@ -28,7 +28,7 @@ def forward_kernel(
     out = tl.program_id(1) * OUTPUTS + tl.arange(0, OUTPUTS)
     is_row, is_out = row < rows, out < outputs
     x += b * x_batch
-    weights += b * params
+    weights += b * stride
     total = tl.zeros((ROWS, OUTPUTS), dtype=tl.float32)
     for first in range(0, inputs, INPUTS):
         into = first + tl.arange(0, INPUTS)
@@ -42,7 +42,7 @@ def forward_kernel(
             mask=is_out[None, :] & is_in[:, None], other=0.0,
         )  # fmt: skip
         total = tl.dot(seen, weight, total, input_precision=PRECISION)
-    total += tl.load(biases + b * params + out, mask=is_out, other=0.0)[None, :]
+    total += tl.load(biases + b * stride + out, mask=is_out, other=0.0)[None, :]
     if KIND == 1:  # tanh
         doubled = tl.exp(-2 * tl.abs(total))
         size = (1 - doubled) / (1 + doubled)
@@ -72,7 +72,7 @@ def _load_slopes(y, slopes, places, mask, KIND: tl.constexpr):
 def input_slopes_kernel(
     weights, y, slopes, into_x,
     rows: tl.constexpr, inputs: tl.constexpr, outputs: tl.constexpr,
-    params,
+    stride,
     KIND: tl.constexpr, PRECISION: tl.constexpr,
     ROWS: tl.constexpr, INPUTS: tl.constexpr, OUTPUTS: tl.constexpr,
 ):  # fmt: skip
@@ -81,7 +81,7 @@ def input_slopes_kernel(
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     into = tl.program_id(1) * INPUTS + tl.arange(0, INPUTS)
     is_row, is_in = row < rows, into < inputs
-    weights += b * params
+    weights += b * stride
     total = tl.zeros((ROWS, INPUTS), dtype=tl.float32)
     for first in range(0, outputs, OUTPUTS):
         out = first + tl.arange(0, OUTPUTS)
@@ -103,7 +103,7 @@ def input_slopes_kernel(
 def weight_slopes_kernel(
     x, y, slopes, into_weights, into_biases,
     rows: tl.constexpr, inputs: tl.constexpr, outputs: tl.constexpr,
-    x_batch, x_row, params,
+    x_batch, x_row, stride,
     KIND: tl.constexpr, PRECISION: tl.constexpr,
     ROWS: tl.constexpr, INPUTS: tl.constexpr, OUTPUTS: tl.constexpr,
 ):  # fmt: skip
@@ -127,16 +127,16 @@ def weight_slopes_kernel(
         total = tl.dot(slope, seen, total, input_precision=PRECISION)
         alone += tl.sum(slope, axis=1)
     tl.store(
-        into_weights + b * params + out[:, None] * inputs + into[None, :], total,
+        into_weights + b * stride + out[:, None] * inputs + into[None, :], total,
         mask=is_out[:, None] & is_in[None, :],
     )  # fmt: skip
     if tl.program_id(1) == 0:
-        tl.store(into_biases + b * params + out, alone, mask=is_out)
+        tl.store(into_biases + b * stride + out, alone, mask=is_out)
 
 
 @triton.jit
 def adam_kernel(
-    params, gradient, means, squares, step, rate,
+    theta, gradient, means, squares, step, rate,
     mean_decay, log_mean_decay, square_decay, log_square_decay, epsilon, count,
     BLOCK: tl.constexpr,
 ):  # fmt: skip
@@ -153,5 +153,5 @@ def adam_kernel(
     tl.store(squares + place, square, mask=is_there)
     size = tl.load(rate) / (1 - tl.exp(taken * log_mean_decay))
     root = tl.sqrt(square) / tl.sqrt(1 - tl.exp(taken * log_square_decay)) + epsilon
-    before = tl.load(params + place, mask=is_there, other=0.0)
-    tl.store(params + place, before - size * mean / root, mask=is_there)
+    before = tl.load(theta + place, mask=is_there, other=0.0)
+    tl.store(theta + place, before - size * mean / root, mask=is_there)

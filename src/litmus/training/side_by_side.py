@@ -47,6 +47,8 @@ def train_side_by_side(runs: Sequence[tuple[TrainConfig, Path]]) -> None:
         for thread in threads:
             while thread.is_alive():  # a wait without end would hear no signal
                 thread.join(SECONDS_BETWEEN_LOOKS)
+    if together.failure is not None:  # the others are only told that there was one
+        raise together.failure
     for failure in failures:
         if not isinstance(failure, Interrupted):
             raise failure
