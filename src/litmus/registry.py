@@ -32,6 +32,9 @@ class Entry:
     Without one, what the class's attribute `Options` says or, if it is a dataclass, its fields."""
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Values that differ from the fields' own."""
+    side_by_side: bool = False
+    """Of an algorithm: on a GPU, runs that differ in their seeds alone learn faster in one process
+    (`training/side_by_side.py`)."""
 
     def load(self) -> Any:
         return import_named(self.factory, "class")

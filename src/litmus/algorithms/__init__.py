@@ -35,6 +35,7 @@ ALGORITHMS = Registry(
             "litmus.algorithms.ddpg_acceleration:make_fast_ddpg",
             "deep deterministic policy gradient: the paper's second baseline",
             DdpgConfig,
+            side_by_side=True,
         ),
     },
 )

@@ -59,6 +59,9 @@ class CapturedBlock:
         return self.captured(places)  # everything stays where it is
 
 
+ADAM_ROWS = ("exp_avg", "exp_avg_sq")
+
+
 class BlockTogether:
     """The updates of a block of several runs that differ in their seed: many small products become
     a few larger ones, which take a GPU hardly longer than those of one run."""
@@ -132,11 +135,11 @@ def share_states(learners: Sequence[Learner], joined: Learner) -> None:
     for number, learner in enumerate(learners):
         for own, of_all in zip(_list_optimizers(learner), _list_optimizers(joined), strict=True):
             (row,), (rows,) = own.param_groups[0]["params"], of_all.param_groups[0]["params"]
-            if row not in own.state or own.state[row]["step"] is not of_all.state[rows]["step"]:
-                own.state[row] = {
-                    name: value if name == "step" else value[number]
-                    for name, value in of_all.state[rows].items()
-                }
+            found, state = of_all.state[rows], own.state[row]
+            if not state or state["exp_avg"].data_ptr() != found["exp_avg"][number].data_ptr():
+                own.state[row] = state = {name: found[name][number] for name in ADAM_ROWS}
+                state["step"] = found["step"].clone()  # a run that goes on alone counts alone
+            state["step"].copy_(found["step"])
 
 
 def _join(rows: Tensor, optimizers: Sequence[Adam]) -> Adam:
@@ -145,10 +148,8 @@ def _join(rows: Tensor, optimizers: Sequence[Adam]) -> Adam:
     states = [state for one in optimizers for state in one.state.values()]
     if states:
         joined.state[rows] = {
-            name: states[0][name].clone()
-            if name == "step"
-            else torch.stack([state[name] for state in states])
-            for name in states[0]
+            "step": states[0]["step"].clone(),
+            **{name: torch.stack([state[name] for state in states]) for name in ADAM_ROWS},
         }
     return joined
 

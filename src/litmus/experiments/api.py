@@ -17,6 +17,7 @@ from litmus.experiments.executors import Executor, LocalExecutor
 from litmus.experiments.folder import claim_folder, forget_old_figures, refuse_other_experiment
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
+from litmus.experiments.side_by_side import put_side_by_side
 from litmus.fields import check_whole
 from litmus.files import parse_json, read_plain, refuse_other_than_file, refuse_read_only
 from litmus.reports.extra import require_packages
@@ -238,7 +239,9 @@ def _conduct(plan: Plan, folder: Path, executor: Executor, quiet: bool) -> dict[
         display = make_sweep_display(plan.name, quiet)
         interrupt.tell = display.note
         try:
-            sweep = Sweep(folder, plan.jobs, executor, display, interrupt)
+            is_local = isinstance(executor, LocalExecutor)
+            jobs = put_side_by_side(plan.jobs, folder) if is_local else plan.jobs
+            sweep = Sweep(folder, jobs, executor, display, interrupt)
             sweep.conduct()
         finally:
             display.close()

@@ -133,7 +133,7 @@ class TrainJob:
 
         if not (folder / "config.json").is_file() or not _has_config(folder):
             return  # damaged: that is this run's own failure, and no reason to stop the others
-        wanted = read_config(self.config["algorithm"], self._options)
+        wanted = read_config(self.config["algorithm"], self.options)
         is_finished = self.look(folder).state == "finished"  # wherever that was done
         may_differ = NOT_THE_METHOD if is_finished else CHANGE_NO_RESULT
         refuse_other_config(Run(folder), wanted, may_differ)
@@ -141,12 +141,17 @@ class TrainJob:
     def work(self, folder: Path) -> None:
         from litmus.training.api import train
 
-        if folder.is_dir():  # its last process may still be about to stop
+        self.wait_for(folder)
+        train(self.config["algorithm"], out=folder, resume_if_exists=True, **self.options)
+
+    @staticmethod
+    def wait_for(folder: Path) -> None:
+        """Its last process may still be about to stop."""
+        if folder.is_dir():
             wait_for_lock(RunDirectory(folder), SECONDS_TO_LET_GO).close()
-        train(self.config["algorithm"], out=folder, resume_if_exists=True, **self._options)
 
     @property
-    def _options(self) -> Values:
+    def options(self) -> Values:
         return {name: value for name, value in self.config.items() if name != "algorithm"}
 
 
