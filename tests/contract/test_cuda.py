@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +12,20 @@ import torch
 from tiny_images import OPTIONS, write_set
 
 import litmus
+from litmus.algorithms.adam import Group, make_adam
+from litmus.native import gpu_layers
+from litmus.native.gpu_adam import GpuAdam
 from litmus.policies.actions import ActionHead
 from litmus.policies.cnn import CnnArchitecture
+from litmus.policies.mlp_population import evaluate_under_autograd
 from litmus.policies.normalizer import Normalizer
+from litmus.policies.rows import Activation, MlpShape
 from litmus.rollouts.base import Request, Setting
 from litmus.rollouts.batched import BatchedCollector
 from litmus.seeding import Stream
 from litmus.tasks.base import Episode, TaskSpec
 from litmus.tasks.classification import ClassificationTask
+from litmus.training.side_by_side import train_side_by_side
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU here")
 
@@ -187,3 +194,58 @@ def test_transitions_learned_from_on_a_gpu_are_resumed(tmp_path: Path) -> None:
     assert longer.metrics[-1]["steps"] == whole.metrics[-1]["steps"] == 500
     last, expected = ([e for e in run.metrics if "critic_loss" in e] for run in (longer, whole))
     assert last[6]["critic_loss"] == pytest.approx(expected[6]["critic_loss"], rel=5e-2)
+
+
+@needs_gpu
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("shares_states", [True, False])
+@pytest.mark.parametrize("sizes", [((11, 70), (70, 33), (33, 3)), ((17, 256), (256, 1)), ((5, 2),)])
+def test_layers_in_kernels_are_those_of_torch(
+    sizes: tuple[tuple[int, int], ...], shares_states: bool, activation: Activation
+) -> None:
+    shape, generator = MlpShape(sizes, activation), torch.Generator("cuda").manual_seed(0)
+
+    def draw(*size: int) -> torch.Tensor:
+        return torch.randn(*size, device="cuda", generator=generator).requires_grad_()
+
+    rows = draw(3, shape.num_params)
+    states = draw(50, sizes[0][0]) if shares_states else draw(3, 50, sizes[0][0])
+    assert gpu_layers.can_evaluate(shape, rows, states)
+    found = gpu_layers.evaluate(shape, rows, states)
+    expected = evaluate_under_autograd(shape, rows.double(), states.double())
+    weights = draw(*found.shape).detach()
+    gradients, wanted = (
+        torch.autograd.grad((one * weights.to(one.dtype)).sum(), (rows, states))
+        for one in (found, expected)
+    )
+    for one, other in zip((found, *gradients), (expected, *wanted), strict=True):
+        torch.testing.assert_close(one, other.float(), rtol=1e-3, atol=1e-4 * float(other.std()))
+
+
+@needs_gpu
+def test_adam_in_one_kernel_is_that_of_torch() -> None:
+    start = torch.randn(3000, device="cuda", generator=torch.Generator("cuda").manual_seed(0))
+    ours, theirs = (start.clone().requires_grad_() for _ in range(2))
+    optimizers = make_adam(Group(1e-2, [ours])), torch.optim.Adam([theirs], lr=1e-2)
+    assert isinstance(optimizers[0], GpuAdam)
+    for number in range(20):
+        gradient = torch.sin(start * number)
+        for one, optimizer in zip((ours, theirs), optimizers, strict=True):
+            one.grad = gradient.clone()
+            optimizer.step()
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    assert float(optimizers[0].state[ours]["step"]) == 20
+
+
+@needs_gpu
+def test_blocks_of_several_runs_as_one_graph_are_those_of_each(tmp_path: Path) -> None:
+    alone = train_blocks(tmp_path / "alone", "cuda", steps=400)
+    configs = [replace(alone.config, seed=seed) for seed in (alone.config.seed, 4)]
+    folders = [tmp_path / f"seed-{config.seed}" for config in configs]
+    train_side_by_side(list(zip(configs, folders, strict=True)))
+    found, expected = (
+        [event["critic_loss"] for event in run.metrics if "critic_loss" in event]
+        for run in (litmus.Run(folders[0]), alone)
+    )
+    assert len(found) == 7
+    np.testing.assert_allclose(found, expected, rtol=5e-2)
