@@ -204,7 +204,8 @@ def _default(algorithm: str, task: str) -> Values:
         return values
     return values | {
         "steps": 1_000_000,
-        "hidden": (64, 64),
+        # Wide enough to stay out of Swimmer's trap, small enough for tasks with few choices.
+        "hidden": (128, 128),
         # The noise follows what it changes: a quarter of half the range of each action.
         "noise": 0.1,
         "noise_change": 0.25,
@@ -237,6 +238,7 @@ def _network(algorithm: str, task: str) -> Values:
         del values[one]
     return values | {
         "evaluator": "fingerprint",
+        "hidden": (64, 64),
         "evaluator_updates": 5,
         "policy_updates": 1,
         "buffer_size": 2000,
