@@ -87,6 +87,8 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_settled: float
     probing_decay: float
     probing_smoothing: Whole
+    probing_bounds: Sequence[float]
+    probing_temperature: float
     evaluator_unit_actions: bool
 
 
