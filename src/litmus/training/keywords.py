@@ -85,6 +85,8 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_high: float
     probing_lr: float
     probing_settled: float
+    probing_averaged: float
+    probing_pull: float
     probing_decay: float
     probing_smoothing: Whole
     probing_bounds: Sequence[float]
