@@ -64,7 +64,7 @@ def test_the_papers_preset_is_the_papers_schedule() -> None:
         "probing_lr": 0.0,
         "probing_settled": 0.0,
         "probing_averaged": 0.0,
-        "probing_pull": 0.0,
+        "probing_average_until": 1.0,
         "probing_decay": 0.0,
         "probing_smoothing": 0,
         "probing_bounds": (),

@@ -2,7 +2,7 @@
 
 store the round's policies and returns in the buffer
 draw the batches of all turns; say what returns are like now; set the learning rates
-draw probing states towards the average of what they were, where that is asked for
+let probing states be the average of what they were, late in a run that asks for it
 for each turn:  U_V updates of V, a batch each, and U_π of θ      (the rules are in `pssvf.py`)
 """
 
@@ -60,10 +60,10 @@ class Turns(SavesAttributes):
     def __post_init__(self) -> None:
         options, states = self.config.evaluator_options, self.evaluator.probing_states
         self._averaged = options.get("probing_averaged", 0.0)
-        self._pull = options.get("probing_pull", 0.0)
+        self._average_until = min(self._averaged, options.get("probing_average_until", 1.0))
         self.probing_average: Tensor | None = None
         """Of the probing states after each round; None where nobody asks for it."""
-        if states is not None and (self._averaged or self._pull):
+        if states is not None and self._averaged:
             self.probing_average = states.detach().clone()
 
     def remember(self, measured: Round, episodes: Sequence[Episode] = ()) -> None:
@@ -85,21 +85,21 @@ class Turns(SavesAttributes):
         if config.standardize_returns:
             self.evaluator.set_return_statistics(*describe(recency))
         self._set_rates(pace, turns)
-        self._draw_to_average(pace)
+        self._take_average(pace)
         self.updates.begin_round(sum(episode.steps for episode in measured.episodes))
         batches = torch.from_numpy(slots).to(self.theta.device).view(sizes)
         losses, values = torch.stack([self.updates.update(batch) for batch in batches]).unbind(1)
-        self._follow_average(measured.number, pace)
+        self._extend_average(measured.number, pace)
         return float(losses.mean()), float(values[-1])
 
-    def _draw_to_average(self, pace: Pace) -> None:
+    def _take_average(self, pace: Pace) -> None:
         states, average = self.evaluator.probing_states, self.probing_average
-        if states is not None and average is not None:
-            states.detach().lerp_(average, 1.0 if pace.is_past(self._averaged) else self._pull)
+        if states is not None and average is not None and pace.is_past(self._averaged):
+            states.detach().copy_(average)
 
-    def _follow_average(self, round_number: int, pace: Pace) -> None:
+    def _extend_average(self, round_number: int, pace: Pace) -> None:
         states, average = self.evaluator.probing_states, self.probing_average
-        if states is not None and average is not None and not pace.is_past(self._averaged):
+        if states is not None and average is not None and not pace.is_past(self._average_until):
             average.lerp_(states.detach(), 1 / (round_number + 1))
 
     def _set_rates(self, pace: Pace, turns: int) -> None:

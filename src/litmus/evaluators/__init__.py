@@ -67,10 +67,10 @@ class FingerprintOptions(FlatOptions, ProbingOptions):
     falls to 0, along half a cosine. 0: they learn to the end, as the rest of the evaluator."""
     probing_averaged: float = between(0, 1, 0.0)
     """Share of the run after which probing states are the average of what they were after each
-    round till then, and stay so. 0: they learn to the end."""
-    probing_pull: float = between(0, 1, 0.0)
-    """How much of the way to that average probing states go before the updates of each round: they
-    wander less, and do not leave soon what they were for long."""
+    round, and stay so. 0: they learn to the end."""
+    probing_average_until: float = above(0, 1.0, 1)
+    """Share of the run after which that average takes in no further round; at most the one after
+    which it takes the place of the probing states."""
     probing_decay: float = between(0, 1e30, 0.0)
     """How strongly probing states are drawn towards 0: what nothing else speaks for fades."""
     probing_smoothing: int = between(0, 1000, 0)

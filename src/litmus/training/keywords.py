@@ -86,7 +86,7 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_lr: float
     probing_settled: float
     probing_averaged: float
-    probing_pull: float
+    probing_average_until: float
     probing_decay: float
     probing_smoothing: Whole
     probing_bounds: Sequence[float]
