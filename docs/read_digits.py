@@ -5,7 +5,8 @@
 
 It learns from real digits that are turned, moved, scaled, blurred, inverted and under noise, found
 where `--task mnist` finds them. For each run and each column of its strip of probing images it
-tells how many are read as what the run's policy answers in the end.
+tells how many are read as what the run's policy answers in the end; then the same of the average of
+each image over all snapshots till then, and what the policy answers there.
 """
 
 from __future__ import annotations
@@ -98,19 +99,35 @@ def look_into(path: Path) -> ProbingImages:
     return probing
 
 
+def average_until(run: Run, steps: float) -> Tensor:
+    """Probing images, each the average of its snapshots till then, as the task shows images."""
+    taken, images = run.read_probing_snapshots()
+    return run.evaluator.to_observations(torch.from_numpy(images[taken <= steps].mean(0)))
+
+
+def tell(shown: Tensor, answers: Tensor, reader: nn.Module) -> str:
+    """How many are read as what is answered, and the reader's probability of that."""
+    with torch.no_grad():
+        belief = reader(standardize(shown.float().view(-1, 1, SIDE, SIDE))).softmax(1)
+    count = int((belief.argmax(1) == answers).sum())
+    sure = float(belief[torch.arange(len(answers)), answers].mean())
+    return f"{count} of {len(answers)}, {sure:.2f}"
+
+
 def main(paths: list[Path]) -> None:
-    runs = {path.name: look_into(path) for path in paths}
+    runs = {path: look_into(path) for path in paths}
     reader = train_reader()
-    for name, probing in runs.items():
+    for path, probing in runs.items():
+        run = Run(path)
         answers = torch.tensor([int(probing.choices[row].split()[0]) for row in probing.rows])
-        print(name, "answers", *answers.tolist())
+        print(path.name, "answers", *answers.tolist())
         for column, steps in enumerate(probing.steps):
-            shown = torch.from_numpy(probing.strip[:, column]).float().view(-1, 1, SIDE, SIDE)
+            read = tell(torch.from_numpy(probing.strip[:, column]), answers, reader)
+            average = average_until(run, float(steps))
             with torch.no_grad():
-                belief = reader(standardize(shown)).softmax(1)
-            count = int((belief.argmax(1) == answers).sum())
-            sure = float(belief[torch.arange(len(answers)), answers].mean())
-            print(f"  {int(steps):>7,} interactions: {count} of {len(answers)}, {sure:.2f}")
+                answered = run.policy(average).argmax(1)
+            read_average = tell(average, answered, reader)
+            print(f"  {int(steps):>7,} interactions: {read}; averages: {read_average}")
 
 
 if __name__ == "__main__":

@@ -184,6 +184,14 @@ def test_cuda_without_a_gpu_is_told_before_a_directory_is_made(
             "probing_smoothing is for states that are images, and the task's states have shape [8]",
         ),
         (
+            {"task": "Swimmer-v5", "preset": "network", "probing_temperature": 2},
+            "probing_temperature is for tasks with discrete actions, and these are continuous",
+        ),
+        (
+            {"task": "Swimmer-v5", "preset": "network", "probing_bounds": (1, 0)},
+            "probing_bounds takes two numbers, the smaller one first, not 1 0",
+        ),
+        (
             {"task": "Swimmer-v5", "distribution": "categorical"},
             "use distribution='deterministic' or distribution='gaussian'",
         ),

@@ -69,6 +69,7 @@ def test_first_rounds_agree_with_the_cpu(preset: str, tmp_path: Path) -> None:
 @needs_gpu
 def test_rounds_on_images_agree_with_the_cpu(tmp_path: Path) -> None:
     options = {**OPTIONS, "preset": "tuned", "probing_smoothing": 2, "steps": 12}
+    options |= {"probing_bounds": (0.2, 0.8), "probing_temperature": 3.0}
     runs = [
         litmus.train(
             "pssvf",

@@ -58,12 +58,19 @@ class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("settled", [0.0, 0.5])
+@pytest.mark.parametrize(
+    "images",
+    [
+        {},
+        {"probing_settled": 0.5},
+        {"probing_averaged": 0.75, "probing_average_until": 0.5, "probing_bounds": (0.0, 1.0)},
+    ],
+)
 def test_a_run_that_forgets_old_rounds_is_resumed_exactly(
-    settled: float, data: str, tmp_path: Path
+    images: dict[str, Any], data: str, tmp_path: Path
 ) -> None:
     options = {"steps": 80, "history_rounds": 2, "checkpoint_seconds": 0.0, "buffer_size": 8}
-    options["probing_settled"] = settled
+    options |= images
     whole = train(tmp_path / "whole", data, **options)
 
     def stop(notice: litmus.Notice) -> None:
@@ -82,6 +89,21 @@ def test_a_run_that_forgets_old_rounds_is_resumed_exactly(
         kept = sorted(path.name for path in one.history_path.glob("rounds*.bin"))
         assert "rounds.bin" not in kept
         assert 1 <= len(kept) <= 4
+
+
+@pytest.mark.parametrize("until", [0.25, 1.0])
+def test_images_become_the_average_of_what_they_were_and_stay_so(
+    until: float, data: str, tmp_path: Path
+) -> None:
+    options = {"probing_averaged": 0.5, "probing_average_until": until, "probing_lr": 0.1}
+    run = train(tmp_path / "run", data, steps=80, **options)
+    steps, images = run.read_probing_snapshots()
+    early, late = images[(steps > 0) & (steps < 80 * min(until, 0.5))], images[steps >= 40]
+    assert len(early) == (4 if until < 0.5 else 9)  # one after each round of 4
+    assert len(late) > 1
+    assert (late == late[-1]).all()
+    np.testing.assert_allclose(late[-1], early.mean(0), rtol=0, atol=1e-5)
+    assert np.abs(late[-1] - early[-1]).max() > 0.01
 
 
 def test_images_that_have_settled_cost_no_gradient_and_change_nothing_else(

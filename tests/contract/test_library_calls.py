@@ -54,7 +54,8 @@ def test_the_keywords_that_editors_see_are_the_options_that_there_are(
 
 def loosen(hint: Any) -> Any:
     """What a caller may give where a configuration holds a value of this type."""
-    plain = {int: Whole, tuple[int, ...]: Sequence[int], Values: Mapping[str, Any]}
+    plain: dict[Any, Any] = {int: Whole, Values: Mapping[str, Any]}
+    plain |= {tuple[kind, ...]: Sequence[kind] for kind in (int, float)}  # type: ignore[valid-type]
     if type(None) in typing.get_args(hint):
         inner = typing.get_args(hint)[0]
         return plain.get(inner, inner) | None

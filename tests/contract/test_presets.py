@@ -63,8 +63,12 @@ def test_the_papers_preset_is_the_papers_schedule() -> None:
         "probing_high": 1.0,
         "probing_lr": 0.0,
         "probing_settled": 0.0,
+        "probing_averaged": 0.0,
+        "probing_average_until": 1.0,
         "probing_decay": 0.0,
         "probing_smoothing": 0,
+        "probing_bounds": (),
+        "probing_temperature": 1.0,
         "evaluator_activation": "relu",
         "evaluator_unit_actions": False,
     }

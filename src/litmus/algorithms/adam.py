@@ -26,7 +26,9 @@ class Group:
     lr_decay: float = 0.0
     """The rounds over which the learning rate falls; 0: it does not fall."""
     settled: float = 0.0
-    """The share of the run after which the learning rate is 0; 0: it never is."""
+    """The share of the run after which the learning rate is 0, having fallen; 0: it never is."""
+    averaged: float = 0.0
+    """The share of the run after which it is 0, all at once; 0: it never is."""
 
 
 def make_adam(*groups: Group) -> Adam:
@@ -67,6 +69,7 @@ def group_parameters(evaluator: Evaluator, config: PssvfConfig) -> list[Group]:
         options.get("probing_decay", usual.decay),
         usual.lr_decay,
         options.get("probing_settled", usual.settled),
+        options.get("probing_averaged", usual.averaged),
     )
     if not states or replace(of_states, parameters=others) == usual:
         return [replace(usual, parameters=parameters)]

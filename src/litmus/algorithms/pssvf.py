@@ -71,6 +71,8 @@ class Learner:
     """Whether a batch is of one round, and V learns how its returns differ."""
     smoothing: int = 0
     """How often gradients and steps of probing images are blurred."""
+    probing_bounds: tuple[float, ...] = ()
+    """Least and largest number that a probing state may hold, as the environment shows it."""
 
     def fit(self, slots: Tensor) -> Tensor:
         """One step of V down its error on the policies in these slots [B]; the error, squared."""
@@ -86,15 +88,22 @@ class Learner:
         return self.evaluator.loss_in_returns(loss.detach())
 
     def _step_evaluator(self) -> None:
-        states = self.evaluator.probing_states if self.smoothing else None
-        if states is None or states.grad is None:
+        states = self.evaluator.probing_states
+        if states is None or states.grad is None:  # or they have settled
             self.evaluator_optimizer.step()
             return
-        states.grad = blur(states.grad, self.smoothing)
-        before = states.detach().clone()
-        self.evaluator_optimizer.step()
-        with torch.no_grad():
-            states.copy_(before + blur(states - before, self.smoothing))
+        if self.smoothing:
+            states.grad = blur(states.grad, self.smoothing)
+            before = states.detach().clone()
+            self.evaluator_optimizer.step()
+            with torch.no_grad():
+                states.copy_(before + blur(states - before, self.smoothing))
+        else:
+            self.evaluator_optimizer.step()
+        if self.probing_bounds:
+            low, high = map(self.evaluator.normalize, self.probing_bounds)
+            with torch.no_grad():
+                states.copy_(states.clamp(low, high))
 
     def climb(self) -> Tensor:
         """One step of θ up V(θ), V staying as it is; V(θ) before it."""
@@ -219,6 +228,7 @@ class Pssvf(SavesAttributes):
             config.policy_updates,
             config.batches == "rounds",
             config.evaluator_options.get("probing_smoothing", 0),
+            config.evaluator_options.get("probing_bounds", ()),
         )
         updates = accelerate(learner, config, resources)
         return Turns(config, self.theta, evaluator, of_theta, of_evaluator, buffer, updates)

@@ -85,6 +85,10 @@ class Pace:
         late = self.steps / (settled * self.config.steps) if settled else 0.0
         return (1 + math.cos(math.pi * min(late, 1))) / 2
 
+    def is_past(self, share: float) -> bool:
+        """Whether this share of the run is done; 0: it never is."""
+        return bool(share) and self.steps >= share * self.config.steps
+
     @property
     def noise(self) -> float:
         """The standard deviation of the perturbations."""

@@ -2,6 +2,7 @@
 
 store the round's policies and returns in the buffer
 draw the batches of all turns; say what returns are like now; set the learning rates
+let probing states be the average of what they were, late in a run that asks for it
 for each turn:  U_V updates of V, a batch each, and U_π of θ      (the rules are in `pssvf.py`)
 """
 
@@ -19,7 +20,7 @@ from torch.optim import Adam
 from litmus.algorithms.adam import group_parameters, set_lr
 from litmus.algorithms.buffer import Buffer, Recency
 from litmus.algorithms.rounds import Pace
-from litmus.algorithms.saved import SavesAttributes, build
+from litmus.algorithms.saved import SavesAttributes, build, load
 from litmus.config import PssvfConfig
 from litmus.evaluators.base import Evaluator
 from litmus.rollouts.base import Round
@@ -56,6 +57,15 @@ class Turns(SavesAttributes):
     memory: ClassVar[Mapping[str, Any]] = {}
     """V and the buffer stay, whatever θ is."""
 
+    def __post_init__(self) -> None:
+        options, states = self.config.evaluator_options, self.evaluator.probing_states
+        self._averaged = options.get("probing_averaged", 0.0)
+        self._average_until = min(self._averaged, options.get("probing_average_until", 1.0))
+        self.probing_average: Tensor | None = None
+        """Of the probing states after each round; None where nobody asks for it."""
+        if states is not None and self._averaged:
+            self.probing_average = states.detach().clone()
+
     def remember(self, measured: Round, episodes: Sequence[Episode] = ()) -> None:
         policies, returns = measured.rebuild_kept(self.config.seed)
         self.buffer.add(policies, returns, [measured.number] * len(returns))
@@ -75,10 +85,22 @@ class Turns(SavesAttributes):
         if config.standardize_returns:
             self.evaluator.set_return_statistics(*describe(recency))
         self._set_rates(pace, turns)
+        self._take_average(pace)
         self.updates.begin_round(sum(episode.steps for episode in measured.episodes))
         batches = torch.from_numpy(slots).to(self.theta.device).view(sizes)
         losses, values = torch.stack([self.updates.update(batch) for batch in batches]).unbind(1)
+        self._extend_average(measured.number, pace)
         return float(losses.mean()), float(values[-1])
+
+    def _take_average(self, pace: Pace) -> None:
+        states, average = self.evaluator.probing_states, self.probing_average
+        if states is not None and average is not None and pace.is_past(self._averaged):
+            states.detach().copy_(average)
+
+    def _extend_average(self, round_number: int, pace: Pace) -> None:
+        states, average = self.evaluator.probing_states, self.probing_average
+        if states is not None and average is not None and not pace.is_past(self._average_until):
+            average.lerp_(states.detach(), 1 / (round_number + 1))
 
     def _set_rates(self, pace: Pace, turns: int) -> None:
         config = self.config
@@ -90,7 +112,9 @@ class Turns(SavesAttributes):
             set_lr(self.theta_optimizer, [rate])
         groups = group_parameters(self.evaluator, config)
         rates = [
-            group.lr * pace.find_rest(group.settled) / pace.find_fall(group.lr_decay)
+            0.0
+            if pace.is_past(group.averaged)
+            else group.lr * pace.find_rest(group.settled) / pace.find_fall(group.lr_decay)
             for group in groups
         ]
         set_lr(self.evaluator_optimizer, rates)
@@ -108,10 +132,15 @@ class Turns(SavesAttributes):
         return self.buffer.oldest_round
 
     def state_dict(self) -> Mapping[str, Any]:
-        return {**super().state_dict(), "stored": self.buffer.stored}
+        state = {**super().state_dict(), "stored": self.buffer.stored}
+        if self.probing_average is not None:
+            state["probing_average"] = self.probing_average
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any], rounds: Iterable[Round]) -> None:
         super().load_state_dict(state, ())
+        if self.probing_average is not None:
+            load(self.probing_average, state["probing_average"], Tensor)
         rounds = [one for one in rounds if one.kept]
         stored: int = build(int, state["stored"])
         given = sum(len(one.kept) for one in rounds)

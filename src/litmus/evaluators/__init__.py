@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from litmus.errors import BadInput, option
-from litmus.fields import MOST_UNITS, between
+from litmus.fields import MOST_UNITS, above, between
 from litmus.policies.rows import Activation
 from litmus.registry import Entry, NoOptions, Registry
 
@@ -65,14 +65,36 @@ class FingerprintOptions(FlatOptions, ProbingOptions):
     probing_settled: float = between(0, 1, 0.0)
     """Share of the run after which probing states stay as they are: till then their learning rate
     falls to 0, along half a cosine. 0: they learn to the end, as the rest of the evaluator."""
+    probing_averaged: float = between(0, 1, 0.0)
+    """Share of the run after which probing states are the average of what they were after each
+    round, and stay so. 0: they learn to the end."""
+    probing_average_until: float = above(0, 1.0, 1)
+    """Share of the run after which that average takes in no further round; at most the one after
+    which it takes the place of the probing states."""
     probing_decay: float = between(0, 1e30, 0.0)
     """How strongly probing states are drawn towards 0: what nothing else speaks for fades."""
     probing_smoothing: int = between(0, 1000, 0)
     """How often probing images are blurred, at first and in each step, over 3 × 3 pixels:
     neighbours learn alike. For tasks whose states are images."""
+    probing_bounds: tuple[float, ...] = ()
+    """Least and largest number that a probing state may hold, in the environment's own units, such
+    as 0 1 for images; none: they may hold any."""
+    probing_temperature: float = above(0, 1.0, 1e6)
+    """Show the evaluator probabilities of choices as at this temperature: above 1 they are nearer
+    to each other, and a choice that is all but certain still tells policies apart. For tasks with
+    discrete actions."""
     evaluator_unit_actions: bool = False
     """Show the evaluator actions with two bounds as -1 to 1, whatever the bounds are; others as
     they are."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        bounds = self.probing_bounds
+        if bounds and not (len(bounds) == 2 and -1e6 <= bounds[0] < bounds[1] <= 1e6):
+            raise BadInput(
+                f"{option('probing_bounds')} takes two numbers, the smaller one first, not "
+                + " ".join(f"{one:g}" for one in bounds)
+            )
 
 
 EVALUATORS = Registry(

@@ -182,6 +182,10 @@ class Evaluator(nn.Module):
         """From normalised coordinates to the environment's own; differentiable."""
         return states.to(torch.float64) * self.std + self.mean
 
+    def normalize(self, observation: float) -> Tensor:  # [*state]
+        """This number, in every place of a state, in normalised coordinates."""
+        return ((observation - self.mean) / self.std).to(torch.get_default_dtype())
+
     def set_normalizer(self, normalizer: Normalizer) -> None:
         self.mean.copy_(torch.from_numpy(normalizer.mean.reshape(self.state_shape)))
         self.std.copy_(torch.from_numpy(normalizer.std.reshape(self.state_shape)))

@@ -24,6 +24,9 @@ from litmus.policies.architecture import Architecture
 from litmus.policies.population import Population
 from litmus.policies.rows import Activation
 
+LEAST_PROBABILITY = 1e-30
+"""Where a temperature is to be taken of it: its logarithm must be finite."""
+
 
 class FingerprintEvaluator(Evaluator):
     Options = FingerprintOptions
@@ -41,10 +44,12 @@ class FingerprintEvaluator(Evaluator):
         probing_range: Sequence[float] = (0.0, 1.0),
         activation: Activation = "relu",
         action_units: Sequence[Sequence[float]] | None = None,
+        temperature: float = 1.0,
     ) -> None:
-        """`action_units`: centres [A] and half ranges [A]."""
+        """`action_units`: centres [A] and half ranges [A]. `temperature`: other than 1 where action
+        parameters are probabilities."""
         super().__init__(state_shape)
-        self.num_actions = num_actions
+        self.num_actions, self.temperature = num_actions, float(temperature)
         self.hidden, self.activation = tuple(hidden), activation
         self.action_units = None if action_units is None else [list(one) for one in action_units]
         center, half_range = _check_units(action_units, num_actions)
@@ -63,6 +68,11 @@ class FingerprintEvaluator(Evaluator):
                 f"{option('probing_smoothing')} is for states that are images, and the task's "
                 f"states have shape {list(architecture.state_shape)}"
             )
+        if options.probing_temperature != 1 and architecture.head.distribution != "categorical":
+            raise BadInput(
+                f"{option('probing_temperature')} is for tasks with discrete actions, and these "
+                "are continuous"
+            )
         evaluator = cls(
             architecture.state_shape,
             architecture.head.size,
@@ -71,6 +81,7 @@ class FingerprintEvaluator(Evaluator):
             (options.probing_low, options.probing_high),
             options.evaluator_activation,
             architecture.head.units.tolist() if options.evaluator_unit_actions else None,
+            options.probing_temperature,
         )
         if options.probing_smoothing:
             states = evaluator.probing_states.data
@@ -88,6 +99,8 @@ class FingerprintEvaluator(Evaluator):
         actions = actions.to(self.probing_states.dtype)
         if self.action_center is not None and self.action_half_range is not None:
             actions = (actions - self.action_center) / self.action_half_range
+        if self.temperature != 1:
+            actions = heat(actions, self.temperature)
         outputs: Tensor = self.head(actions.flatten(1)).squeeze(-1)
         return outputs
 
@@ -103,7 +116,13 @@ class FingerprintEvaluator(Evaluator):
             "probing_range": list(self.probing_range),
             "activation": self.activation,
             "action_units": self.action_units,
+            "temperature": self.temperature,
         }
+
+
+def heat(probabilities: Tensor, temperature: float) -> Tensor:  # [..., A]
+    """What a softmax of the same outputs, divided by the temperature, gives."""
+    return torch.softmax(probabilities.clamp(min=LEAST_PROBABILITY).log() / temperature, dim=-1)
 
 
 def _check_units(

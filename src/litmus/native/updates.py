@@ -169,6 +169,8 @@ def compile_updates(
         or storage.dtype != torch.float32
         or learner.compares_rounds
         or learner.smoothing
+        or learner.probing_bounds
+        or evaluator.temperature != 1
         or len(learner.evaluator_optimizer.param_groups) > 1
         or any(p.dtype != torch.float32 or p.device.type != "cpu" for p in parameters)
     ):

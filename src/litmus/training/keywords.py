@@ -85,8 +85,12 @@ class PssvfKeywords(VanillaKeywords, total=False):
     probing_high: float
     probing_lr: float
     probing_settled: float
+    probing_averaged: float
+    probing_average_until: float
     probing_decay: float
     probing_smoothing: Whole
+    probing_bounds: Sequence[float]
+    probing_temperature: float
     evaluator_unit_actions: bool
 
 

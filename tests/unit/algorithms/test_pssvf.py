@@ -202,6 +202,22 @@ def test_probing_states_fade_where_nothing_speaks_for_them() -> None:
     assert sizes[1] < 0.5 * sizes[0]
 
 
+@pytest.mark.parametrize("smoothing", [0, 2])
+def test_probing_states_stay_within_bounds_that_are_in_the_environments_units(
+    smoothing: int,
+) -> None:
+    options = {"probing_lr": 0.1, "probing_smoothing": smoothing}
+    bounded = make("pssvf", IMAGES, probing_bounds=(0.1, 0.6), **options)
+    free = make("pssvf", IMAGES, **options)
+    for _ in range(5):
+        bounded.iterate()
+        free.iterate()
+    seen = bounded.evaluator.probing_observations
+    assert float(seen.min()) == pytest.approx(0.1, abs=1e-5)
+    assert float(seen.max()) == pytest.approx(0.6, abs=1e-5)
+    assert float(free.evaluator.probing_observations.min()) < 0
+
+
 def test_neighbouring_pixels_of_a_smooth_probing_image_are_and_learn_alike() -> None:
     roughness = []
     for smoothing in (0, 3):

@@ -219,6 +219,24 @@ def test_probing_states_start_within_their_range() -> None:
     assert states.mean() == pytest.approx(1.5, abs=0.3)
 
 
+def test_at_a_temperature_choices_are_as_if_outputs_were_divided_by_it() -> None:
+    outputs = torch.tensor([[[0.0, 2.0, -4.0], [1.0, 1.5, 0.0]]])
+    hot, plain = (
+        FingerprintEvaluator((3,), 3, 2, (6,), temperature=temperature) for temperature in (2, 1)
+    )
+    plain.load_state_dict(hot.state_dict())
+    found = hot.value_of_actions(outputs.softmax(-1))
+    torch.testing.assert_close(found, plain.value_of_actions((outputs / 2).softmax(-1)))
+
+
+def test_at_a_temperature_a_choice_that_is_certain_still_has_a_finite_slope() -> None:
+    outputs = torch.tensor([[[200.0, 0.0]]], requires_grad=True)
+    evaluator = FingerprintEvaluator((3,), 2, 1, (6,), temperature=3.0)
+    evaluator.value_of_actions(outputs.softmax(-1)).sum().backward()
+    assert outputs.grad is not None
+    assert outputs.grad.isfinite().all()
+
+
 def test_in_unit_actions_the_bounds_do_not_matter() -> None:
     """The same networks, within ±1 and within other bounds: all that differs is the unit."""
     evaluator, flat = make("fingerprint"), make_population().flat_params
