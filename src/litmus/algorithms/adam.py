@@ -12,7 +12,7 @@ from torch.optim import Adam
 
 from litmus.config import PssvfConfig
 from litmus.evaluators.base import Evaluator
-from litmus.native.gpu_adam import GpuAdam
+from litmus.native.gpu_adam import make_gpu_adam
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,9 @@ def make_adam(*groups: Group) -> Adam:
         for group in groups
     ]
     is_one_tensor = sum(len(group.parameters) for group in groups) == 1
-    kind = GpuAdam if on_cuda and is_one_tensor else Adam
-    return kind(described, fused=True, capturable=on_cuda)
+    if on_cuda and is_one_tensor:
+        return make_gpu_adam(described)
+    return Adam(described, fused=True, capturable=on_cuda)
 
 
 def set_lr(optimizer: Adam, rates: Sequence[float]) -> None:

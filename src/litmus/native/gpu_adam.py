@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -44,3 +44,7 @@ class GpuAdam(Adam):
                 BLOCK=BLOCK,
             )
         return None
+
+
+def make_gpu_adam(groups: Sequence[dict[str, Any]]) -> Adam:
+    return GpuAdam(list(groups), fused=True, capturable=True)
