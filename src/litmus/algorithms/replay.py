@@ -116,5 +116,8 @@ class Replay:
     def _place(self, first: int, rows: NDArray[np.float32]) -> None:
         """Row n lies in place n modulo the capacity."""
         rows = rows[-self.capacity :] if len(rows) > self.capacity else rows
-        places = torch.arange(first, first + len(rows)) % self.capacity
-        self.rows[places.to(self.rows.device)] = torch.from_numpy(rows).to(self.rows.device)
+        place = first % self.capacity
+        until_end = min(len(rows), self.capacity - place)
+        # Slices: assigning by index is spread over threads, which takes far longer than copying.
+        self.rows[place : place + until_end] = torch.from_numpy(rows[:until_end])
+        self.rows[: len(rows) - until_end] = torch.from_numpy(rows[until_end:])

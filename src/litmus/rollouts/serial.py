@@ -34,26 +34,38 @@ class SerialCollector:
         self.task.close()
 
 
-@dataclass
 class EpisodeWatch:
-    """Looks from another thread at the episode that this one is busy with."""
+    """Looks from another thread at the episode that this one is busy with.
 
-    patience: Patience
-    running: tuple[str, float] | None = None
-    """Its name, and when it began."""
+    The thread stays until a look finds nobody at work: to start one takes longer than many a round.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self.running: tuple[str, float] | None = None
+        """Its name, and when it began."""
+        self._lock = threading.Lock()
+        self._is_at_work = self._has_thread = False
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        stopped = threading.Event()
-        threading.Thread(target=self._look, args=(stopped,), daemon=True).start()
+        with self._lock:
+            self._is_at_work = True
+            if not self._has_thread:
+                threading.Thread(target=self._look, daemon=True).start()
+                self._has_thread = True
         try:
             yield
         finally:
-            self.running = None
-            stopped.set()
+            self.running, self._is_at_work = None, False
 
-    def _look(self, stopped: threading.Event) -> None:
-        while not stopped.wait(SECONDS_BETWEEN_LOOKS):
+    def _look(self) -> None:
+        while True:
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            with self._lock:
+                if not self._is_at_work:
+                    self._has_thread = False
+                    return
             if (running := self.running) is not None:
                 self.patience.look([(running[0], time.monotonic() - running[1])])
 
