@@ -17,7 +17,7 @@ from litmus.tasks.names import find_body
 
 Values = dict[str, Any]
 
-GIVES_WAY = {"policy_step": "policy_lr"}
+GIVES_WAY = {"policy_step": "policy_lr", "few_actions_units": "hidden"}
 """What a preset says of the first is not meant for those who say the second themselves."""
 
 
@@ -152,8 +152,11 @@ def _tuned_images() -> Values:
         # Of filters drawn alone, some networks see next to nothing.
         "paired_filters": True,
         "probing_lr": 1e-2,
-        # Digits that can be read, found sooner.
+        # Digits that can be read, found sooner; what they were on average while they could be read
+        # best is what they are in the end.
         "probing_smoothing": 2,
+        "probing_averaged": 0.9,
+        "probing_average_until": 0.125,
         # One turn of updates per round.
         "round_turns": 1,
         "evaluator_updates": 20,
@@ -204,8 +207,9 @@ def _default(algorithm: str, task: str) -> Values:
         return values
     return values | {
         "steps": 1_000_000,
-        # Wide enough to stay out of Swimmer's trap, small enough for tasks with few choices.
-        "hidden": (128, 128),
+        # Few actions are learned better by more units, and many by fewer.
+        "hidden": (64, 64),
+        "few_actions_units": 256,
         # The noise follows what it changes: a quarter of half the range of each action.
         "noise": 0.1,
         "noise_change": 0.25,
@@ -234,11 +238,11 @@ def _network(algorithm: str, task: str) -> Values:
     values = _default(algorithm, task)
     if task in IMAGE_SETS or algorithm != "pssvf":
         return values
-    for one in ("remembered_policies", "noise_change", "final_noise", "cut_steadiness"):
+    of_process = ("remembered_policies", "noise_change", "final_noise", "cut_steadiness")
+    for one in (*of_process, "few_actions_units"):
         del values[one]
     return values | {
         "evaluator": "fingerprint",
-        "hidden": (64, 64),
         "evaluator_updates": 5,
         "policy_updates": 1,
         "buffer_size": 2000,
@@ -302,5 +306,5 @@ def preset_values(name: str, algorithm: str, task: str, given: Values | None = N
     if given.get("evaluator", values.get("evaluator")) != values.get("evaluator"):
         values = PRESETS[preset.without_process or name].values(algorithm, task)
     if values.get("evaluator") == SOLVED_FOR:
-        return values
+        given = {name: value for name, value in given.items() if name != "policy_lr"}  # refused
     return {one: value for one, value in values.items() if GIVES_WAY.get(one) not in given}
