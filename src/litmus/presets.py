@@ -17,7 +17,7 @@ from litmus.tasks.names import find_body
 
 Values = dict[str, Any]
 
-GIVES_WAY = {"policy_step": "policy_lr", "few_actions_units": "hidden"}
+GIVES_WAY = {"policy_step": "policy_lr"}
 """What a preset says of the first is not meant for those who say the second themselves."""
 
 
@@ -152,11 +152,8 @@ def _tuned_images() -> Values:
         # Of filters drawn alone, some networks see next to nothing.
         "paired_filters": True,
         "probing_lr": 1e-2,
-        # Digits that can be read, found sooner; what they were on average while they could be read
-        # best is what they are in the end.
+        # Digits that can be read, found sooner.
         "probing_smoothing": 2,
-        "probing_averaged": 0.9,
-        "probing_average_until": 0.125,
         # One turn of updates per round.
         "round_turns": 1,
         "evaluator_updates": 20,
@@ -207,9 +204,7 @@ def _default(algorithm: str, task: str) -> Values:
         return values
     return values | {
         "steps": 1_000_000,
-        # Few actions are learned better by more units, and many by fewer.
         "hidden": (64, 64),
-        "few_actions_units": 256,
         # The noise follows what it changes: a quarter of half the range of each action.
         "noise": 0.1,
         "noise_change": 0.25,
@@ -238,8 +233,7 @@ def _network(algorithm: str, task: str) -> Values:
     values = _default(algorithm, task)
     if task in IMAGE_SETS or algorithm != "pssvf":
         return values
-    of_process = ("remembered_policies", "noise_change", "final_noise", "cut_steadiness")
-    for one in (*of_process, "few_actions_units"):
+    for one in ("remembered_policies", "noise_change", "final_noise", "cut_steadiness"):
         del values[one]
     return values | {
         "evaluator": "fingerprint",
@@ -306,5 +300,5 @@ def preset_values(name: str, algorithm: str, task: str, given: Values | None = N
     if given.get("evaluator", values.get("evaluator")) != values.get("evaluator"):
         values = PRESETS[preset.without_process or name].values(algorithm, task)
     if values.get("evaluator") == SOLVED_FOR:
-        given = {name: value for name, value in given.items() if name != "policy_lr"}  # refused
+        return values
     return {one: value for one, value in values.items() if GIVES_WAY.get(one) not in given}

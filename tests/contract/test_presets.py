@@ -55,11 +55,7 @@ def test_the_papers_preset_is_the_papers_schedule() -> None:
     assert (config.round_size, config.overlap) == (1, False)
     assert (config.policy_updates, config.evaluator_updates, config.batch_size) == (5, 5, 16)
     assert (config.policy_lr, config.evaluator_lr, config.noise) == (2e-6, 5e-3, 0.05)
-    assert config.architecture_options == {
-        "hidden": (256, 256),
-        "activation": "tanh",
-        "few_actions_units": 0,
-    }
+    assert config.architecture_options == {"hidden": (256, 256), "activation": "tanh"}
     assert config.evaluator_options == {
         "evaluator_hidden": (256, 256),
         "probing_states": 200,
@@ -94,11 +90,7 @@ def test_the_paper_says_otherwise_for_two_bodies() -> None:
 def test_the_papers_ddpg_is_spinning_ups() -> None:
     """Faccio et al. 2022, appendix 'RL Implementation': 50 updates of each kind per 50 steps."""
     config = make_config("ddpg", {"task": "Ant-v5"}, "paper")
-    assert config.architecture_options == {
-        "hidden": (256, 256),
-        "activation": "relu",
-        "few_actions_units": 0,
-    }
+    assert config.architecture_options == {"hidden": (256, 256), "activation": "relu"}
     assert (config.critic_hidden, config.batch_size) == ((256, 256), 128)
     assert (config.policy_lr, config.critic_lr, config.noise) == (1e-3, 1e-3, 0.1)
     assert (config.update_every, config.updates, config.buffer_size) == (50, 50, 100_000)

@@ -20,14 +20,11 @@ from litmus.native.acting import compile_forward
 from litmus.policies.actions import ActionHead
 from litmus.policies.architecture import Forward
 from litmus.policies.rows import Activation, MlpShape
-from litmus.tasks.base import ContinuousActions
 
 if TYPE_CHECKING:
     import torch
 
     from litmus.policies.rows import Rows
-
-FEW_ACTIONS = 2
 
 
 @dataclass(frozen=True)
@@ -38,20 +35,11 @@ class MlpArchitecture:
     """Units of each hidden layer of the policy; no number at all for a linear policy."""
     activation: Activation = "tanh"
     """Activation of the policy's hidden layers."""
-    few_actions_units: int = between(0, MOST_UNITS, 0)
-    """Where a task has one or two continuous actions, hidden layers have this many units, divided
-    by the number of actions. 0: as many as elsewhere."""
 
     def __post_init__(self) -> None:
         if any(width < 1 for width in self.hidden):
             raise BadInput(f"hidden layers need at least one unit, not {list(self.hidden)}")
-        hidden, actions = tuple(self.hidden), self.head.actions
-        size = actions.size if isinstance(actions, ContinuousActions) else FEW_ACTIONS + 1
-        if self.few_actions_units and size <= FEW_ACTIONS:
-            hidden = (max(1, self.few_actions_units // size),) * len(hidden)
-        # What it came to is all that is kept: a policy is the same network wherever it is read.
-        object.__setattr__(self, "hidden", hidden)
-        object.__setattr__(self, "few_actions_units", 0)
+        object.__setattr__(self, "hidden", tuple(self.hidden))
 
     @cached_property
     def shape(self) -> MlpShape:

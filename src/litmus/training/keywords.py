@@ -30,7 +30,6 @@ class SharedKeywords(TypedDict, total=False):
     architecture: str
     hidden: Sequence[int]
     activation: Literal["tanh", "relu"]
-    few_actions_units: Whole
     distribution: Literal["auto", "deterministic", "gaussian", "categorical"]
     normalize_observations: bool
     survival_bonus: Literal["auto", "keep", "remove"]
