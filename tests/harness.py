@@ -37,6 +37,7 @@ TINY: dict[str, Any] = {
 OWN: dict[str, dict[str, Any]] = {
     "pssvf": {
         "evaluator": "fingerprint",
+        "beginnings": 1,
         "evaluator_hidden": (8,),
         "round_size": 2,
         "probing_states": 3,

@@ -174,9 +174,8 @@ class PssvfConfig(TrainConfig):
     follows the evaluator's gradient."""
 
     beginnings: int = between(1, 100, 1)
-    """Untrained policies to begin with, some rounds each; learning goes on with the one that is
-    then measured best. Several take a selection_share, and are no more than a quarter of the run
-    has steps for."""
+    """Untrained policies to begin with, a round each; learning begins with the best policy that
+    these rounds met. No more than a tenth of the run has steps for, or two."""
     round_size: int = between(1, MOST_EPISODES, 16)
     """Episodes per round, each with its own perturbation of one θ; updates follow after a round.
     1 is the paper's schedule."""
@@ -258,11 +257,6 @@ class PssvfConfig(TrainConfig):
         return OF_STEPS if chosen.get("evaluator") == SOLVED_FOR else ()
 
     def check_given(self, given: Collection[str]) -> None:
-        if "beginnings" in given and self.beginnings > 1 and not self.selection_share:
-            raise BadInput(
-                f"{option('beginnings')} needs {option('selection_share')} above 0: several are "
-                "measured to find the best"
-            )
         useless = [name for name in self.list_useless(vars(self)) if name in given]
         if useless:
             raise BadInput(

@@ -212,7 +212,7 @@ def _default(algorithm: str, task: str) -> Values:
         "final_noise": 0.15,
         # Where rewards come steadily, the beginning of an episode tells enough.
         "cut_steadiness": 0.6,
-        "beginnings": 4,
+        "beginnings": 16,
         "overlap": False,
         # V is solved for: no learning rates, and it finds out itself how much is luck.
         "evaluator": SOLVED_FOR,

@@ -28,10 +28,6 @@ MISTAKES = [
     (["train", "pssvf", *TASK, "--steps", "some"], "--steps takes a number, not 'some'"),
     (["train", "pssvf", *TASK, "--beginnings", "2,3"], "--beginnings takes a number, not '2,3'"),
     (
-        ["train", "pssvf", *TASK, "--selection-share", "0", "--beginnings", "3"],
-        "--beginnings needs --selection-share above 0",
-    ),
-    (
         ["train", "pssvf", *TASK, "--architecture", "mpl"],
         "unknown architecture 'mpl'; did you mean",
     ),

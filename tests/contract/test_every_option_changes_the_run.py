@@ -58,7 +58,7 @@ MEASURED = {"steps": 240, "selection_episodes": 2}
 """A run that is long enough to measure its policies."""
 
 BESIDE: dict[str, dict[str, Any]] = {
-    "beginnings": {**MEASURED, "selection_share": 0.2, "steps": 2000, "beginnings": 1},
+    "beginnings": {"steps": 2000, "beginnings": 1},
     "evaluator_unit_actions": {"task": "toys:ToyMatrixWalk-v0"},  # its actions are from -2 to 2
     "max_round_size": {"round_steps": 100},
     "policy_step_decay": {"policy_step": 3.0},

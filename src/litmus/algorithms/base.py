@@ -91,20 +91,17 @@ class GoesBack(Protocol):
     def center(self) -> Mapping[str, Any]:
         """Where it stands, as `state_dict` gives things; later changes leave it alone."""
 
-    def go_back(self, center: Mapping[str, Any], *, has_lost: bool) -> None:
-        """`has_lost`: because learning went astray since."""
+    def go_back(self, center: Mapping[str, Any]) -> None:
+        """Because learning went astray since."""
 
 
 @runtime_checkable
-class BeginsAnew(GoesBack, Protocol):
-    """What an algorithm may offer beside: to try several beginnings, and go on with the best."""
+class LooksForBeginning(Protocol):
+    """What an algorithm may offer beside: to find a policy before it learns."""
 
     @property
-    def beginnings(self) -> int:
-        """How many; 1 where that is not asked for."""
-
-    def begin_anew(self, number: int) -> None:
-        """From another untrained policy; the run's first has number 0."""
+    def is_beginning(self) -> bool:
+        """Whether it still looks: θ is not worth measuring yet."""
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ _DRAWING = threading.RLock()
 @contextlib.contextmanager
 def drawing_networks(seed: int, number: int = 0) -> Iterator[None]:
     """In here, networks that are built draw their weights from this seed, and from no other;
-    `number`: of the run's beginning."""
+    `number`: of the run's untrained policy."""
     with _DRAWING, torch.random.fork_rng(devices=[]):
         generator = make_generator(seed, Stream.INITIALIZATION, number)
         torch.manual_seed(int(generator.integers(2**62)))

@@ -1,6 +1,7 @@
 """Actor-evaluator with a PSSVF (Algorithm 1), in rounds.
 
     initialise θ, V (probing states and head), empty buffer D
+    where several beginnings are wanted: look for the best of them          (`beginnings.py`)
     repeat:
         for each of W episodes:                         # one round, collected in parallel
             θ' = θ + ε,  ε ~ N(0, σ² I)
@@ -21,7 +22,7 @@ are one solution and one climb (`solving.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -32,6 +33,7 @@ from torch.optim import Adam
 
 from litmus.algorithms.adam import Group, group_parameters, make_adam
 from litmus.algorithms.base import Progress, Resources
+from litmus.algorithms.beginnings import FINAL_EPISODES, Beginnings
 from litmus.algorithms.buffer import Buffer
 from litmus.algorithms.initial import drawing_networks
 from litmus.algorithms.lengths import Lengths
@@ -152,12 +154,6 @@ class Learning(Protocol):
         """What is true only near the θ of before: θ is elsewhere now."""
 
     @property
-    def memory(self) -> Mapping[str, Any]:
-        """What `forget` loses, for `recall`."""
-
-    def recall(self, memory: Mapping[str, Any]) -> None: ...
-
-    @property
     def noise_change(self) -> float:
         """By how much the noise of the newest round changed what a policy does; 0: unknown."""
 
@@ -184,7 +180,7 @@ class Pssvf(SavesAttributes):
     """Of θ over the rounds, where that is asked for."""
     saved = (
         *("theta", "average", "running_normalizer", "plan", "steps"),
-        *("step_factor", "noise_factor", "begun_in"),
+        *("step_factor", "noise_factor", "beginnings", "begun_in"),
     )
 
     def __init__(self, resources: Resources, accelerate: Accelerate = take_as_it_is) -> None:
@@ -205,8 +201,9 @@ class Pssvf(SavesAttributes):
         """Of θ's steps: smaller whenever learning went back."""
         self.noise_factor = 1.0
         """Of the noise, where that follows what it changes."""
+        self.beginnings = Beginnings.expect(config.beginnings, architecture.num_params)
         self.begun_in = 0
-        """The round that the beginning of now began in."""
+        """The round that learning begins in."""
         self.plan = self._plan_round(number=0, first_episode=0, size=config.round_size)
         self._pending: Pending | None = None
 
@@ -240,7 +237,11 @@ class Pssvf(SavesAttributes):
         steps = sum(episode.steps for episode in episodes)
         self.steps += steps
         measured = plan.record(episodes)
+        was_beginning = self.is_beginning
         self._store(measured, episodes)
+        if was_beginning and (self.is_beginning or self.beginnings.finalists):
+            self._begin(plan.number + 1, plan.first_episode + len(episodes))
+            return Progress(steps, len(episodes), {}, measured)
         following = (
             plan.number + 1,
             plan.first_episode + len(episodes),
@@ -262,6 +263,10 @@ class Pssvf(SavesAttributes):
         return Progress(steps, len(episodes), metrics, measured)
 
     @property
+    def is_beginning(self) -> bool:
+        return not self.beginnings.are_over
+
+    @property
     def flat_params(self) -> NDArray[np.float32]:
         return _to_numpy(self.theta if self.average is None else self.average)
 
@@ -270,6 +275,21 @@ class Pssvf(SavesAttributes):
         if not self.config.normalize_observations:
             return Normalizer.identity(self.architecture.state_shape)
         return self.running_normalizer.freeze()
+
+    def _begin(self, number: int, first_episode: int) -> None:
+        """Learn nothing yet: perturb another untrained policy, let finalists meet, or be ready."""
+        beginnings, size = self.beginnings, self.config.round_size
+        if beginnings.is_looking:
+            with drawing_networks(self.config.seed, beginnings.looked_near):
+                theta = flatten(self.architecture.build())
+        else:
+            theta = torch.from_numpy(beginnings.theta)
+        self._move_to(theta)
+        self.begun_in = number
+        is_final = not (beginnings.is_looking or beginnings.are_over)
+        self.plan = self._plan_round(number, first_episode, FINAL_EPISODES if is_final else size)
+        if is_final:
+            self.plan = replace(self.plan, noise=0.0)
 
     def _plan_round(self, number: int, first_episode: int, size: int) -> RoundPlan:
         return RoundPlan(
@@ -280,7 +300,7 @@ class Pssvf(SavesAttributes):
             first_episode,
             size,
             shared_start=self.config.shared_start,
-            most_steps=self.learning.most_steps,
+            most_steps=None if self.is_beginning else self.learning.most_steps,
         )
 
     def _find_pace(self, round_number: int) -> Pace:
@@ -300,6 +320,11 @@ class Pssvf(SavesAttributes):
                 self.running_normalizer.merge(episode.moments)
         if measured.kept:
             self.learning.remember(measured, episodes)
+        if self.is_beginning:
+            config = self.config
+            done = self.steps / config.steps
+            self.beginnings.take_in(measured, config.seed, config.beginnings, done)
+        if measured.kept and not self.beginnings.is_looking:
             self._adapt_noise(measured.number)
         self.evaluator.set_normalizer(self.normalizer)
 
@@ -330,44 +355,28 @@ class Pssvf(SavesAttributes):
             "theta": torch.from_numpy(self.flat_params),
             "normalizer": save(self.running_normalizer),
             "noise_factor": self.noise_factor,
-            "memory": dict(self.learning.memory),
         }
 
-    def go_back(self, center: Mapping[str, Any], *, has_lost: bool) -> None:
-        """To a `center` of before, and on; where learning has lost it, with smaller steps and
-        without what it knew then, which had led it away."""
+    def go_back(self, center: Mapping[str, Any]) -> None:
+        """To a `center` of before, and on, with smaller steps and without what led away from it."""
         self.running_normalizer = load(
             self.running_normalizer, center["normalizer"], RunningNormalizer
         )
         self.noise_factor = load(self.noise_factor, center["noise_factor"], float)
         self._move_to(center["theta"])
-        if has_lost:
-            self.step_factor *= STEP_FACTOR_BACK
-        else:
-            self.learning.recall(center["memory"])
+        self.learning.forget()
+        self.step_factor *= STEP_FACTOR_BACK
+        if not self.config.overlap:  # a round under way stays as it is
+            self.plan = self._plan_round(self.plan.number, self.plan.first_episode, self.plan.size)
 
     @property
     def cut(self) -> Cut | None:
         return self.learning.cut
 
-    @property
-    def beginnings(self) -> int:
-        return self.config.beginnings
-
-    def begin_anew(self, number: int) -> None:
-        """With another θ; the normaliser stays, and all that is true of any θ."""
-        self.begun_in, self.step_factor = self.plan.number, 1.0
-        with drawing_networks(self.config.seed, number):
-            self._move_to(flatten(self.architecture.build()))
-
     def _move_to(self, theta: Tensor) -> None:
-        """A round under way stays as it is."""
         load(self.theta, theta, Tensor)
         if self.average is not None:
             load(self.average, theta, Tensor)
-        self.learning.forget()
-        if not self.config.overlap:
-            self.plan = self._plan_round(self.plan.number, self.plan.first_episode, self.plan.size)
 
     @property
     def oldest_round(self) -> int:

@@ -7,11 +7,10 @@ step θ up the merit, until what it does has changed by `reach` times what the n
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -102,13 +101,6 @@ class Solver(SavesAttributes):
 
     def forget(self) -> None:
         self.evaluator.forget()  # it is about policies far from here
-
-    @property
-    def memory(self) -> Mapping[str, Any]:
-        return copy.deepcopy(self.evaluator.state_dict())
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        self.evaluator.load_state_dict(memory)
 
     def take_in(self, policies: Tensor, center: Tensor, returns: Sequence[float]) -> None:
         """A round: policies [B, P], the θ [P] that was perturbed, and what each earned."""

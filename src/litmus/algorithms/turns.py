@@ -54,8 +54,6 @@ class Turns(SavesAttributes):
     noise_change: ClassVar = 0.0
     most_steps: ClassVar = None
     cut: ClassVar = None
-    memory: ClassVar[Mapping[str, Any]] = {}
-    """V and the buffer stay, whatever θ is."""
 
     def __post_init__(self) -> None:
         options, states = self.config.evaluator_options, self.evaluator.probing_states
@@ -123,9 +121,6 @@ class Turns(SavesAttributes):
         for moments in self.theta_optimizer.state.values():
             for moment in moments.values():
                 moment.zero_()
-
-    def recall(self, memory: Mapping[str, Any]) -> None:
-        """There is nothing to recall."""
 
     @property
     def oldest_round(self) -> int | None:

@@ -20,7 +20,7 @@ from litmus.files import parse_json, read_plain, write_bytes, write_tensors
 if TYPE_CHECKING:
     from torch import Tensor
 
-FORMAT = 6
+FORMAT = 7
 SEPARATOR = "/"
 KEPT = 2
 

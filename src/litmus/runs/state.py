@@ -122,18 +122,8 @@ class SelectionState:
     """The iteration of the last one."""
     falls: int = 0
     """Measurements in a row that found θ lost."""
-    tried: int = 0
-    """Beginnings of the run that are over."""
-    beginning: int = 0
-    """The one that θ is from."""
-    begun_at: int = 0
-    """Steps of the run before it."""
-    best_beginning: int = 0
-    """The one that the best policy is from."""
     cut: Cut | None = None
     """How episodes were cut in which the best and the untrained policy were measured."""
-    next_gain: float = 0.0
-    """What the next best of them gained over the untrained policy; 0: nothing."""
 
 
 @dataclass(frozen=True)

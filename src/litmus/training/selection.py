@@ -3,14 +3,12 @@
 A share of the steps measures θ now and then, by no more of an episode than it takes to tell
 policies apart. What seems better than the best so far is measured once more before it takes its
 place. Learning that has clearly lost more than half of what it had gained, several times in a row,
-goes back to the best. A run may try several beginnings first, and goes on with the one that led to
-the best (`beginnings.py`). In the end the best, the last and the untrained policy meet on fresh
+goes back to the best. In the end the best, the last and the untrained policy meet on fresh
 episodes, which are whole. A run that is too short for all this does without.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,16 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from litmus.algorithms.base import Algorithm, CutsEpisodes, GoesBack
+from litmus.algorithms.base import Algorithm, CutsEpisodes, GoesBack, LooksForBeginning
 from litmus.config import TrainConfig
 from litmus.rollouts.base import Collector, Request
-from litmus.rollouts.failure import Tell
 from litmus.runs.state import Candidate, Counters, SelectionState
 from litmus.seeding import Stream
 from litmus.tasks.base import Cut
-from litmus.training.beginnings import Beginnings
-
-logger = logging.getLogger("litmus")
 
 CLEARLY = 2.0
 """Standard errors of a difference that is hardly luck."""
@@ -53,8 +47,6 @@ class Measured:
     episodes: int
     is_best: bool
     went_back: bool
-    beginning: int
-    """The run's beginning that θ is from."""
     cut: Cut | None
     """How episodes were cut; their returns are as if they had gone on."""
 
@@ -87,15 +79,8 @@ def count_at_once(config: TrainConfig) -> int:
 class Selection:
     """Measures an algorithm's θ; `state` is what a checkpoint keeps, None where it is off."""
 
-    def __init__(
-        self,
-        config: TrainConfig,
-        collector: Collector,
-        algorithm: Algorithm,
-        tell: Tell = logger.info,
-    ) -> None:
+    def __init__(self, config: TrainConfig, collector: Collector, algorithm: Algorithm) -> None:
         self.config, self.collector, self.algorithm = config, collector, algorithm
-        self.beginnings = Beginnings(config.steps, algorithm, tell)
         self.state: SelectionState | None = None
 
     def begin(self) -> None:
@@ -122,16 +107,12 @@ class Selection:
             return None
         if state.episodes == 0:
             return self._measure_untrained(state, steps / counters.episodes)
-        is_trying, beginning = state.tried < self.beginnings.wanted > 1, state.beginning
+        if isinstance(self.algorithm, LooksForBeginning) and self.algorithm.is_beginning:
+            return None
         cut = self.algorithm.cut if isinstance(self.algorithm, CutsEpisodes) else None
         part = cut.most_steps / cut.whole_steps if cut else 1.0
-        if is_trying:
-            if not self.beginnings.has_tried(state, counters):
-                return None
-        elif (
-            state.spent + state.cost * part > share * steps
-            or counters.iterations < state.measured_at + ITERATIONS_BETWEEN
-        ):
+        is_dear = state.spent + state.cost * part > share * steps
+        if is_dear or counters.iterations < state.measured_at + ITERATIONS_BETWEEN:
             return None
         state.measured_at = counters.iterations
         spent, episodes = state.spent, state.episodes
@@ -143,30 +124,20 @@ class Selection:
         if is_less(state.best.returns, theta.returns):
             theta = self._measure(state, theta)
         is_best, went_back = is_less(state.best.returns, theta.returns), False
-        if is_trying:
-            worse = state.best if is_best else theta
-            state.next_gain = max(state.next_gain, find_gain(worse, state))
         if is_best:
             state.best, state.center, state.falls = theta, self._find_center(), 0
-            state.best_beginning = beginning
-        elif is_trying:
-            pass  # other beginnings led to the best so far: this one has not lost it
         elif is_clearly_less(theta.returns, state.best.returns):
             state.best = self._measure(state, state.best)  # perhaps it was only lucky
             state.falls = state.falls + 1 if has_lost(theta, state) else 0
             went_back = self._go_back_if_lost(state)
         else:
             state.falls = 0
-        if is_trying:
-            taken = steps + state.spent - spent
-            self.beginnings.begin_anew_or_go_on(state, taken, find_gain(state.best, state))
         return Measured(
             theta.returns,
             state.spent - spent,
             state.episodes - episodes,
             is_best,
             went_back,
-            beginning,
             state.cut,
         )
 
@@ -194,7 +165,6 @@ class Selection:
             state.episodes,
             is_best=True,
             went_back=False,
-            beginning=0,
             cut=None,
         )
 
@@ -214,7 +184,7 @@ class Selection:
     def _go_back_if_lost(self, state: SelectionState) -> bool:
         if state.falls < FALLS or not isinstance(self.algorithm, GoesBack):
             return False
-        self.algorithm.go_back(state.center, has_lost=True)
+        self.algorithm.go_back(state.center)
         state.falls = 0
         return True
 
@@ -260,13 +230,6 @@ def has_lost(theta: Candidate, state: SelectionState) -> bool:
         halfway = (compute_mean(untrained.returns) + compute_mean(best.returns)) / 2
         return compute_mean(theta.returns) < halfway
     return best.steps > untrained.steps and is_clearly_less(theta.returns, untrained.returns)
-
-
-def find_gain(candidate: Candidate, state: SelectionState) -> float:
-    """Over the untrained policy; 0 where that may be luck."""
-    some, others = state.untrained.returns, candidate.returns
-    is_clear = bool(some.size) and is_clearly_less(some, others)
-    return compute_mean(others) - compute_mean(some) if is_clear else 0.0
 
 
 def compute_mean(returns: NDArray[np.float64]) -> float:

@@ -101,7 +101,7 @@ class Trainer:
         """Everything that stands on an algorithm."""
         run = self.run
         self.journal = open_journal(run, self.architecture, self.config.history_rounds)
-        self.selection = Selection(self.config, self.collector, self.algorithm, self.display.note)
+        self.selection = Selection(self.config, self.collector, self.algorithm)
         self.evaluations = Evaluations(self.config, self.collector, self.algorithm, self.counters)
         self.checkpoints = Checkpoints(
             run,
@@ -261,7 +261,6 @@ class Trainer:
             returns=measured.returns.tolist(),
             is_best=measured.is_best,
             went_back=measured.went_back,
-            beginning=measured.beginning,
             **({"most_steps": measured.cut.most_steps} if measured.cut else {}),
         )
         if measured.went_back:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from litmus.algorithms import ALGORITHMS, read_config, rounds
 from litmus.algorithms.base import Resources
+from litmus.algorithms.beginnings import FINAL_EPISODES, FINALISTS
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -117,7 +118,7 @@ def test_an_average_of_theta_is_handed_over_while_rounds_perturb_the_newest() ->
     weights = np.array([(n + 1) * (n + 2) for n in range(4)], dtype=float)
     expected = np.average(thetas, axis=0, weights=weights)
     np.testing.assert_allclose(algorithm.flat_params, expected, rtol=1e-5, atol=1e-7)
-    algorithm.go_back(center := algorithm.center, has_lost=True)
+    algorithm.go_back(center := algorithm.center)
     assert np.array_equal(algorithm.theta.detach().numpy(), center["theta"].numpy())
 
 
@@ -130,7 +131,7 @@ def test_going_back_restores_theta_and_normaliser_and_makes_smaller_steps() -> N
     rate = group["lr"]
     algorithm.iterate()
     assert not np.array_equal(algorithm.flat_params, theta)
-    algorithm.go_back(center, has_lost=True)
+    algorithm.go_back(center)
     assert np.array_equal(algorithm.flat_params, theta)
     assert np.array_equal(algorithm.normalizer.mean, normalizer.mean)
     assert np.array_equal(algorithm.plan.flat_params, following.flat_params)
@@ -144,32 +145,47 @@ def test_how_long_episodes_must_be_is_not_asked_anew_for_another_theta() -> None
     algorithm.iterate()
     lengths, center = algorithm.learning.lengths, algorithm.center
     lengths.cut, lengths.whole_steps = 256, 16_000
-    for move in (
-        lambda: algorithm.begin_anew(1),
-        lambda: algorithm.go_back(center, has_lost=True),
-        lambda: algorithm.go_back(center, has_lost=False),
-    ):
-        move()
-        assert algorithm.plan.most_steps == 256
+    algorithm.go_back(center)
+    assert algorithm.plan.most_steps == 256
 
 
-def test_another_beginning_has_another_policy_and_steps_as_at_first() -> None:
-    algorithm = make("pssvf", policy_step=2.0, policy_step_decay=1.0, policy_average=2.0)
-    (group,) = algorithm.learning.theta_optimizer.param_groups
-    seen, rates = [algorithm.flat_params], []
-    for number in range(1, 4):
-        algorithm.iterate()
-        rates.append(group["lr"])
-        algorithm.iterate()
-        assert group["lr"] < rates[0]
-        algorithm.begin_anew(number)
+@pytest.mark.parametrize("evaluator", ["fingerprint", "gaussian-process"])
+@pytest.mark.parametrize("overlap", [False, True])
+def test_learning_begins_with_the_best_policy_near_several_untrained_ones(
+    evaluator: str, overlap: bool
+) -> None:
+    """Untrained policies are perturbed in turn, finalists run as they are, then θ begins to move,
+    with steps as at first."""
+    process = {"evaluator": evaluator, "policy_step": 2.0, "policy_step_decay": 1.0}
+    options = {**process, "overlap": overlap, "policy_average": 2.0, "round_size": 5}
+    algorithm, plans = make("pssvf", beginnings=3, **options), []
+    alone = make("pssvf", **options)
+    while algorithm.is_beginning:
+        plans.append(algorithm.plan)
+        measured = algorithm.iterate()
+        assert measured.metrics == {}  # nothing was learned
         assert np.array_equal(algorithm.theta.detach().numpy(), algorithm.flat_params)
-        assert all(not np.array_equal(algorithm.flat_params, one) for one in seen)
-        seen.append(algorithm.flat_params)
-    assert rates == [rates[0]] * 3
-    again = make("pssvf")
-    again.begin_anew(2)
-    assert np.array_equal(again.flat_params, seen[2])  # the seed's own, whatever was learned
+    untrained, finals = plans[:3], plans[3:]
+    assert [(plan.size, plan.noise) for plan in untrained] == [(5, algorithm.config.noise)] * 3
+    assert [(plan.size, plan.noise) for plan in finals] == [(FINAL_EPISODES, 0.0)] * FINALISTS
+    assert np.array_equal(untrained[0].flat_params, alone.plan.flat_params)
+    assert len({plan.flat_params.tobytes() for plan in plans}) == len(plans)
+    assert algorithm.flat_params.tobytes() in {plan.flat_params.tobytes() for plan in finals}
+    assert [plan.number for plan in plans] == list(range(7))
+    assert (algorithm.plan.number, algorithm.plan.size) == (7, 5)
+    assert algorithm.plan.noise > 0
+    pace, first = algorithm._find_pace(7), alone._find_pace(0)
+    assert pace.policy_step == first.policy_step
+    begun = algorithm.flat_params
+    assert algorithm.iterate().metrics
+    assert not np.array_equal(algorithm.flat_params, begun)
+
+
+def test_the_first_round_is_learned_from_where_there_is_no_room_for_another_beginning() -> None:
+    options = {"steps": 10, "round_size": 2, "overlap": False}  # an episode is one step
+    short, alone = make("pssvf", beginnings=9, **options), make("pssvf", **options)
+    assert short.iterate().metrics == alone.iterate().metrics != {}
+    assert np.array_equal(short.flat_params, alone.flat_params)
 
 
 def test_probing_states_settle_sooner_than_the_rest_of_the_evaluator() -> None:

@@ -15,7 +15,6 @@ from litmus.rollouts.base import Request
 from litmus.runs.state import Counters
 from litmus.seeding import Stream
 from litmus.tasks.base import Cut, Episode
-from litmus.training.beginnings import BEGINNING_ITERATIONS, BEGINNING_SHARE
 from litmus.training.selection import FALLS, ITERATIONS_BETWEEN, Selection, is_clearly_less
 
 NOISE = (-1.0, 0.5, 1.0, -0.5)
@@ -50,10 +49,11 @@ class KnownReturns:
 class Wanderer:
     """An algorithm that is where it is put."""
 
-    def __init__(self, beginnings: int = 1) -> None:
+    is_beginning = False
+
+    def __init__(self) -> None:
         self.level = 0.0
         self.cut: Cut | None = None
-        self.beginnings = beginnings
         self.backs: list[float] = []
 
     @property
@@ -68,18 +68,12 @@ class Wanderer:
     def center(self) -> Mapping[str, Any]:
         return {"level": self.level}
 
-    def go_back(self, center: Mapping[str, Any], *, has_lost: bool) -> None:
+    def go_back(self, center: Mapping[str, Any]) -> None:
         self.level = center["level"]
         self.backs.append(self.level)
-        self.has_lost = has_lost
-
-    def begin_anew(self, number: int) -> None:
-        self.level = -100.0 * number
 
 
-def make(
-    share: float = 0.5, steps: int = 100_000, beginnings: int = 1
-) -> tuple[Selection, Wanderer, KnownReturns]:
+def make(share: float = 0.5, steps: int = 100_000) -> tuple[Selection, Wanderer, KnownReturns]:
     config = PssvfConfig(
         algorithm="pssvf",
         task="known",
@@ -89,7 +83,7 @@ def make(
         evaluator_options={},
         architecture_options={},
     )
-    collector, algorithm = KnownReturns(), Wanderer(beginnings)
+    collector, algorithm = KnownReturns(), Wanderer()
     selection = Selection(config, collector, algorithm)  # type: ignore[arg-type]
     selection.begin()
     selection.measure_if_due(Counters(steps=5, episodes=1, iterations=1))
@@ -201,7 +195,6 @@ def test_learning_goes_back_when_it_lost_most_of_its_gain_several_times() -> Non
     measured = visit(selection, algorithm, [20.0, *[4.0] * FALLS])
     assert [one.went_back for one in measured] == [False] * FALLS + [True]
     assert algorithm.backs == [20.0]
-    assert algorithm.has_lost
     assert algorithm.level == 20.0
 
 
@@ -225,81 +218,15 @@ def test_learning_does_not_go_back_from_less_than_that(levels: list[float]) -> N
     assert algorithm.backs == []
 
 
-def begin(selection: Selection, algorithm: Wanderer, levels: list[float]) -> list[int]:
-    """As long as each is tried, which leads to these levels; the beginnings that were measured."""
-    measured = []
-    for number, level in enumerate(levels, start=1):
-        algorithm.level = level
-        measured.append(measure(selection, 2_100 * number, BEGINNING_ITERATIONS * number))
-    return [one.beginning for one in measured if one is not None]
-
-
-def test_a_run_goes_on_with_the_beginning_that_led_to_the_best() -> None:
-    selection, algorithm, _ = make(beginnings=3)
-    assert begin(selection, algorithm, [3.0, 9.0, 7.0]) == [0, 1, 2]
-    assert (algorithm.backs, algorithm.level) == ([9.0], 9.0)
-    assert not algorithm.has_lost
-    later = 3 * BEGINNING_ITERATIONS + ITERATIONS_BETWEEN
-    assert measure(selection, 50_000, later).beginning == 1
-
-
-def test_a_run_whose_last_beginning_is_the_best_stays_there() -> None:
-    selection, algorithm, _ = make(beginnings=3)
-    begin(selection, algorithm, [3.0, 9.0, 11.0])
-    assert (algorithm.backs, algorithm.level) == ([], 11.0)
-
-
-@pytest.mark.parametrize(
-    ("levels", "tried"),
-    [
-        ([50.0, 9.0, 60.0], 2),
-        ([9.0, 50.0, 60.0], 2),
-        ([50.0, -90.0, 60.0], 2),
-        ([9.0, 9.0, 50.0, 60.0], 3),
-        ([50.0, 20.0, 60.0], 3),
-        ([0.2, -90.0, 60.0], 3),
-    ],
-)
-def test_no_other_beginning_is_tried_once_one_gained_thrice_what_the_next_did(
-    levels: list[float], tried: int
-) -> None:
-    selection, algorithm, _ = make(beginnings=len(levels))
-    assert begin(selection, algorithm, levels) == list(range(tried))
-
-
-def test_every_beginning_starts_from_a_policy_of_its_own() -> None:
-    selection, algorithm, _ = make(beginnings=3)
-    seen = []
-    for number in range(1, 4):
-        seen.append(algorithm.level)
-        measure(selection, 2_100 * number, BEGINNING_ITERATIONS * number)
-    assert seen == [0.0, -100.0, -200.0]
-
-
-def test_a_beginning_is_tried_until_it_can_be_told_from_others() -> None:
-    selection, _, _ = make(beginnings=3)
-    enough = int(BEGINNING_SHARE * 100_000)
-    assert measure(selection, enough, BEGINNING_ITERATIONS - 1) is None
-    assert measure(selection, enough - 1, BEGINNING_ITERATIONS) is None
-    assert measure(selection, enough, BEGINNING_ITERATIONS) is not None
-
-
-@pytest.mark.parametrize(("steps", "tried"), [(800, 1), (1_200, 2), (4_000, 3), (100_000, 3)])
-def test_beginnings_take_no_more_than_a_quarter_of_the_run(steps: int, tried: int) -> None:
-    """A round takes 100 steps: where there is room for one, a beginning may have it."""
-    selection, algorithm, _ = make(steps=steps, beginnings=3)
-    state = selection.state
-    assert state is not None
-    done, rounds, seen = 0, 0, set()
-    while state.tried < 3:
-        algorithm.level = 9.0
-        spent, done, rounds = state.spent, done + 100, rounds + 1
-        measured = measure(selection, done, rounds)
-        done += state.spent - spent
-        seen |= set() if measured is None else {measured.beginning}
-    assert done <= steps / 4 + 100
-    assert seen == set(range(tried))
-    assert state.beginning == 0
+def test_nothing_is_measured_while_a_policy_to_begin_with_is_looked_for() -> None:
+    """But the untrained one: what is handed over in the end is compared with it."""
+    selection, algorithm, _ = make()
+    assert selection.state is not None
+    assert selection.state.episodes == 4
+    algorithm.is_beginning = True
+    assert measure(selection, 20_000, 100) is None
+    algorithm.is_beginning = False
+    assert measure(selection, 20_000, 100) is not None
 
 
 def test_measuring_keeps_to_its_share_of_the_steps() -> None:

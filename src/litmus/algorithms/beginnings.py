@@ -1,0 +1,74 @@
+"""Where learning begins: with the best policy that is found near several untrained ones.
+
+for each untrained policy:  a round of perturbations of it, as any other
+the few that earned most:   some episodes of each again, as they are
+learning begins with the one that earned most then
+
+Nothing is learned meanwhile, but V remembers them all. Where a round takes much of the run, there
+is but one untrained policy, and learning begins with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from litmus.rollouts.base import Round
+
+FINALISTS, FINAL_EPISODES = 4, 4
+"""Policies that are measured again, and by how many episodes each."""
+MOST_SHARE, MOST_OF_TWO = 0.1, 0.2
+"""Of the run's steps that untrained policies may take together, and that the first two may."""
+
+
+@dataclass
+class Beginnings:
+    found: NDArray[np.float32]  # [FINALISTS, P], the best first
+    earned: NDArray[np.float64]  # [FINALISTS], -inf where nothing is found
+    is_looking: bool
+    """Whether another untrained policy is perturbed next."""
+    looked_near: int = 0
+    """Untrained policies so far."""
+    finalists: int = 0
+    """Once nothing more is looked for, those that are measured again."""
+    met: int = 0
+    """Finalists that were."""
+
+    @classmethod
+    def expect(cls, wanted: int, num_params: int) -> Beginnings:
+        """`wanted` untrained policies, if the run is long enough."""
+        count = FINALISTS if wanted > 1 else 0
+        found = np.zeros((count, num_params), np.float32)
+        return cls(found, np.full(count, -np.inf), is_looking=wanted > 1)
+
+    @property
+    def are_over(self) -> bool:
+        return not self.is_looking and self.met == self.finalists
+
+    @property
+    def theta(self) -> NDArray[np.float32]:  # [P]
+        """The next finalist, or the best of them once all have met."""
+        chosen: NDArray[np.float32] = self.found[
+            int(self.earned.argmax()) if self.are_over else self.met
+        ]
+        return chosen
+
+    def take_in(self, measured: Round, seed: int, wanted: int, done: float) -> None:
+        """The round that was asked for; `done`: the share of the run that is over by now."""
+        policies, returns = measured.rebuild_kept(seed) if measured.kept else (self.found[:0], [])
+        if not self.is_looking:
+            self.earned[self.met] = np.mean(returns) if returns else -np.inf
+            self.met += 1
+            return
+        earned = np.concatenate([self.earned, returns])
+        best = np.argsort(-earned, kind="stable")[: len(self.earned)]
+        self.found = np.concatenate([self.found, policies])[best]
+        self.earned = earned[best]
+        self.looked_near += 1
+        after_another = done * (self.looked_near + 1) / self.looked_near
+        most = MOST_SHARE if self.looked_near > 1 else MOST_OF_TWO
+        self.is_looking = self.looked_near < wanted and after_another <= most
+        if not self.is_looking and self.looked_near > 1:
+            self.finalists = int(np.count_nonzero(self.earned > -np.inf))

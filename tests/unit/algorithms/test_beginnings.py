@@ -1,0 +1,83 @@
+"""Where learning begins: the best of all policies near several untrained ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from litmus.algorithms.beginnings import FINALISTS, Beginnings
+from litmus.policies.normalizer import Normalizer
+from litmus.rollouts.base import Outcome, Round
+
+SEED = 3
+NAN = float("nan")
+
+
+def make_round(number: int, returns: list[float], noise: float = 0.1) -> Round:
+    """Of θ = (number, number), whose perturbations earn these; what is not finite was dropped."""
+    flat_params = np.full(2, number, np.float32)
+    kept = [one if np.isfinite(one) else None for one in returns]
+    outcomes = [Outcome(one, one, 10) for one in kept]
+    return Round(number, flat_params, Normalizer.identity((1,)), noise, 100 * number, outcomes)
+
+
+def look(rounds: list[list[float]], wanted: int = 100, share: float = 0.001) -> Beginnings:
+    """Each round takes this share of the run."""
+    beginnings = Beginnings.expect(wanted, 2)
+    for number, returns in enumerate(rounds):
+        assert beginnings.is_looking
+        done = share * (number + 1)
+        beginnings.take_in(make_round(number, returns), SEED, wanted, done)
+    return beginnings
+
+
+def test_the_best_policies_of_all_rounds_meet_again_and_the_best_of_them_begins() -> None:
+    rounds = [[1.0, 9.0], [8.0, 2.0, 7.0], [3.0, 6.0], [0.0, 0.0]]
+    beginnings = look(rounds, wanted=4)
+    assert not beginnings.is_looking
+    assert beginnings.earned.tolist() == [9.0, 8.0, 7.0, 6.0]
+    places = [(0, 1), (1, 0), (1, 2), (2, 1)]
+    for number, place in places:
+        finalist = make_round(number, rounds[number]).rebuild(SEED, 100 * number + place)
+        np.testing.assert_array_equal(beginnings.theta, finalist)
+        again = [5.0, 7.0] if (number, place) == (1, 2) else [5.0, NAN]
+        assert not beginnings.are_over
+        beginnings.take_in(make_round(50, again, noise=0.0), SEED, 4, 0.1)
+    assert beginnings.are_over
+    best = make_round(1, rounds[1]).rebuild(SEED, 102)
+    np.testing.assert_array_equal(beginnings.theta, best)
+
+
+def test_a_finalist_without_a_finite_return_is_not_chosen() -> None:
+    beginnings = look([[5.0, 4.0], [3.0, 2.0]], wanted=2)
+    for returns in ([NAN, NAN], [-9.0], [-7.0, -8.0], [-8.0]):
+        beginnings.take_in(make_round(9, returns, noise=0.0), SEED, 2, 0.1)
+    np.testing.assert_array_equal(beginnings.theta, make_round(1, [3.0]).rebuild(SEED, 100))
+
+
+@pytest.mark.parametrize(
+    ("share", "looked_near"), [(0.3, 1), (0.11, 1), (0.1, 2), (0.04, 2), (0.024, 4), (0.001, 9)]
+)
+def test_looking_takes_a_tenth_of_the_run_or_two_rounds_if_they_fit(
+    share: float, looked_near: int
+) -> None:
+    beginnings, rounds = Beginnings.expect(9, 2), 0
+    while beginnings.is_looking:
+        rounds += 1
+        returns = [float(one) for one in range(FINALISTS)]
+        beginnings.take_in(make_round(rounds, returns), SEED, 9, rounds * share)
+    assert rounds == beginnings.looked_near == looked_near
+    # Nothing was chosen from: learning begins with the only one, and that at once.
+    assert beginnings.are_over == (looked_near == 1)
+
+
+def test_a_single_beginning_has_nothing_to_look_for() -> None:
+    assert Beginnings.expect(1, 2).are_over
+
+
+def test_where_no_return_is_finite_learning_begins_all_the_same() -> None:
+    beginnings = look([[NAN, NAN], [NAN]], wanted=2)
+    assert beginnings.are_over
+    assert beginnings.finalists == 0
+    few = look([[NAN, 1.0], [2.0]], wanted=2)
+    assert few.finalists == 2
