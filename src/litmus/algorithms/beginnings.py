@@ -1,7 +1,7 @@
 """Where learning begins: with the best policy that is found near several untrained ones.
 
 for each untrained policy:  a round of perturbations of it, as any other
-the few that earned most:   some episodes of each again, as they are
+the few that earned most:   some whole episodes of each again, as they are
 learning begins with the one that earned most then
 
 Nothing is learned meanwhile, but V remembers them all. Where a round takes much of the run, there
@@ -10,12 +10,11 @@ is but one untrained policy, and learning begins with it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-
-from litmus.rollouts.base import Round
 
 FINALISTS, FINAL_EPISODES = 4, 4
 """Policies that are measured again, and by how many episodes each."""
@@ -50,16 +49,17 @@ class Beginnings:
     @property
     def theta(self) -> NDArray[np.float32]:  # [P]
         """The next finalist, or the best of them once all have met."""
-        chosen: NDArray[np.float32] = self.found[
-            int(self.earned.argmax()) if self.are_over else self.met
-        ]
+        best = int(self.earned.argmax())
+        chosen: NDArray[np.float32] = self.found[best if self.are_over else self.met]
         return chosen
 
-    def take_in(self, measured: Round, seed: int, wanted: int, done: float) -> None:
-        """The round that was asked for; `done`: the share of the run that is over by now."""
-        policies, returns = measured.rebuild_kept(seed) if measured.kept else (self.found[:0], [])
+    def take_in(
+        self, policies: NDArray[np.float32], returns: Sequence[float], wanted: int, done: float
+    ) -> None:
+        """The policies [B, P] of the round that was asked for, and what each earned; `done`: the
+        share of the run that is over by now."""
         if not self.is_looking:
-            self.earned[self.met] = np.mean(returns) if returns else -np.inf
+            self.earned[self.met] = np.mean(returns) if len(returns) else -np.inf
             self.met += 1
             return
         earned = np.concatenate([self.earned, returns])

@@ -144,8 +144,8 @@ def take_as_it_is(learner: Learner, config: PssvfConfig, resources: Resources) -
 class Learning(Protocol):
     """How V and θ learn from rounds: in turns of updates, or by solving for V."""
 
-    def remember(self, measured: Round, episodes: Sequence[Episode]) -> None:
-        """Keep what a round and its episodes tell."""
+    def remember(self, measured: Round, episodes: Sequence[Episode]) -> Sequence[float]:
+        """Keep what a round and its episodes tell: what each policy earned, or would have."""
 
     def learn(self, measured: Round, pace: Pace) -> tuple[float, float] | None:
         """From what is known after this round: V's error and V(θ). None: nothing is known."""
@@ -289,7 +289,7 @@ class Pssvf(SavesAttributes):
         is_final = not (beginnings.is_looking or beginnings.are_over)
         self.plan = self._plan_round(number, first_episode, FINAL_EPISODES if is_final else size)
         if is_final:
-            self.plan = replace(self.plan, noise=0.0)
+            self.plan = replace(self.plan, noise=0.0, most_steps=None)
 
     def _plan_round(self, number: int, first_episode: int, size: int) -> RoundPlan:
         return RoundPlan(
@@ -300,7 +300,7 @@ class Pssvf(SavesAttributes):
             first_episode,
             size,
             shared_start=self.config.shared_start,
-            most_steps=None if self.is_beginning else self.learning.most_steps,
+            most_steps=self.learning.most_steps,
         )
 
     def _find_pace(self, round_number: int) -> Pace:
@@ -315,15 +315,17 @@ class Pssvf(SavesAttributes):
 
     def _store(self, measured: Round, episodes: list[Episode]) -> None:
         """Keep the round and what was seen in it; what is not finite is left out."""
+        # Where poor policies lead is nothing to normalise by, once the first round told the scale.
+        leads_astray = self.beginnings.is_looking and measured.number > 0
         for episode in episodes:
-            if episode.is_finite:
+            if episode.is_finite and not leads_astray:
                 self.running_normalizer.merge(episode.moments)
-        if measured.kept:
-            self.learning.remember(measured, episodes)
+        earned = self.learning.remember(measured, episodes) if measured.kept else ()
         if self.is_beginning:
             config = self.config
+            policies, _ = measured.rebuild_kept(config.seed)
             done = self.steps / config.steps
-            self.beginnings.take_in(measured, config.seed, config.beginnings, done)
+            self.beginnings.take_in(policies, earned, config.beginnings, done)
         if measured.kept and not self.beginnings.is_looking:
             self._adapt_noise(measured.number)
         self.evaluator.set_normalizer(self.normalizer)

@@ -87,14 +87,15 @@ class Solver(SavesAttributes):
     def cut(self) -> Cut | None:
         return self.lengths.enough
 
-    def remember(self, measured: Round, episodes: Sequence[Episode]) -> None:
+    def remember(self, measured: Round, episodes: Sequence[Episode]) -> Sequence[float]:
         policies, _ = measured.rebuild_kept(self.seed)
         kept = [one for one in episodes if one.is_finite]
-        returns = self.lengths.find_returns(kept, measured.most_steps).tolist()
+        returns: list[float] = self.lengths.find_returns(kept, measured.most_steps).tolist()
         self.lengths.take_in(measured.number, kept, measured.most_steps)
         # With overlap, θ has moved since it was perturbed.
         rows, center = map(torch.from_numpy, (policies, measured.flat_params))
         self.take_in(rows.to(self.theta.device), center.to(self.theta.device), returns)
+        return returns
 
     def learn(self, measured: Round, pace: Pace) -> tuple[float, float] | None:
         return self.solve(pace.policy_step) if measured.kept else None

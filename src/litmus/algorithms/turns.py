@@ -64,9 +64,10 @@ class Turns(SavesAttributes):
         if states is not None and self._averaged:
             self.probing_average = states.detach().clone()
 
-    def remember(self, measured: Round, episodes: Sequence[Episode] = ()) -> None:
+    def remember(self, measured: Round, episodes: Sequence[Episode] = ()) -> Sequence[float]:
         policies, returns = measured.rebuild_kept(self.config.seed)
         self.buffer.add(policies, returns, [measured.number] * len(returns))
+        return returns
 
     def learn(self, measured: Round, pace: Pace) -> tuple[float, float] | None:
         config, buffer = self.config, self.buffer

@@ -292,7 +292,7 @@ def _read_history(run: Run, policy: Policy) -> list[Round]:
 def _sample(record: RunRecord, rounds: list[Round], evaluator: Evaluator) -> PolicySample:
     """Policies that the evaluator learned from, as it stands now."""
     seed = record.config["seed"]
-    if isinstance(evaluator, GaussianProcessEvaluator):  # it has forgotten other beginnings
+    if isinstance(evaluator, GaussianProcessEvaluator):  # it forgets all when learning goes back
         known = set(evaluator.earned[: len(evaluator)].tolist())
         return sample_buffer(rounds, len(evaluator), seed, known)
     return sample_buffer(rounds, int(record.config.get("buffer_size", 10_000)), seed)

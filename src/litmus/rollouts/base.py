@@ -86,9 +86,11 @@ class Round:
         return perturb(self.flat_params, self.noise, seed, index, self.antithetic)
 
     def rebuild_kept(self, seed: int) -> tuple[NDArray[np.float32], list[float]]:
-        """The policies [B, P] that were measured, and their training returns: at least one."""
+        """The policies [B, P] that were measured, and their training returns."""
         kept = self.kept
-        policies = np.stack([self.rebuild(seed, index) for index, _ in kept])
+        policies = np.empty((len(kept), self.flat_params.size), np.float32)
+        for policy, (index, _) in zip(policies, kept, strict=True):
+            policy[:] = self.rebuild(seed, index)
         return policies, [cast(float, one.training_return) for _, one in kept]
 
     @property

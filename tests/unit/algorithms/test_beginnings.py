@@ -21,13 +21,17 @@ def make_round(number: int, returns: list[float], noise: float = 0.1) -> Round:
     return Round(number, flat_params, Normalizer.identity((1,)), noise, 100 * number, outcomes)
 
 
+def take_in(beginnings: Beginnings, measured: Round, wanted: int, done: float) -> None:
+    beginnings.take_in(*measured.rebuild_kept(SEED), wanted, done)
+
+
 def look(rounds: list[list[float]], wanted: int = 100, share: float = 0.001) -> Beginnings:
     """Each round takes this share of the run."""
     beginnings = Beginnings.expect(wanted, 2)
     for number, returns in enumerate(rounds):
         assert beginnings.is_looking
         done = share * (number + 1)
-        beginnings.take_in(make_round(number, returns), SEED, wanted, done)
+        take_in(beginnings, make_round(number, returns), wanted, done)
     return beginnings
 
 
@@ -42,7 +46,7 @@ def test_the_best_policies_of_all_rounds_meet_again_and_the_best_of_them_begins(
         np.testing.assert_array_equal(beginnings.theta, finalist)
         again = [5.0, 7.0] if (number, place) == (1, 2) else [5.0, NAN]
         assert not beginnings.are_over
-        beginnings.take_in(make_round(50, again, noise=0.0), SEED, 4, 0.1)
+        take_in(beginnings, make_round(50, again, noise=0.0), 4, 0.1)
     assert beginnings.are_over
     best = make_round(1, rounds[1]).rebuild(SEED, 102)
     np.testing.assert_array_equal(beginnings.theta, best)
@@ -51,7 +55,7 @@ def test_the_best_policies_of_all_rounds_meet_again_and_the_best_of_them_begins(
 def test_a_finalist_without_a_finite_return_is_not_chosen() -> None:
     beginnings = look([[5.0, 4.0], [3.0, 2.0]], wanted=2)
     for returns in ([NAN, NAN], [-9.0], [-7.0, -8.0], [-8.0]):
-        beginnings.take_in(make_round(9, returns, noise=0.0), SEED, 2, 0.1)
+        take_in(beginnings, make_round(9, returns, noise=0.0), 2, 0.1)
     np.testing.assert_array_equal(beginnings.theta, make_round(1, [3.0]).rebuild(SEED, 100))
 
 
@@ -65,7 +69,7 @@ def test_looking_takes_a_tenth_of_the_run_or_two_rounds_if_they_fit(
     while beginnings.is_looking:
         rounds += 1
         returns = [float(one) for one in range(FINALISTS)]
-        beginnings.take_in(make_round(rounds, returns), SEED, 9, rounds * share)
+        take_in(beginnings, make_round(rounds, returns), 9, rounds * share)
     assert rounds == beginnings.looked_near == looked_near
     # Nothing was chosen from: learning begins with the only one, and that at once.
     assert beginnings.are_over == (looked_near == 1)

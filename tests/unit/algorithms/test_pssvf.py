@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch import Tensor
 from litmus.algorithms import ALGORITHMS, read_config, rounds
 from litmus.algorithms.base import Resources
 from litmus.algorithms.beginnings import FINAL_EPISODES, FINALISTS
+from litmus.algorithms.lengths import Lengths
 from litmus.errors import RunFailed
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
@@ -179,6 +181,38 @@ def test_learning_begins_with_the_best_policy_near_several_untrained_ones(
     begun = algorithm.flat_params
     assert algorithm.iterate().metrics
     assert not np.array_equal(algorithm.flat_params, begun)
+
+
+def test_where_parts_of_episodes_are_enough_only_finalists_run_whole_ones() -> None:
+    options = {"evaluator": "gaussian-process", "policy_step": 1.0, "overlap": False}
+    algorithm = make("pssvf", beginnings=3, round_size=5, **options)
+    algorithm.iterate()
+    lengths = algorithm.learning.lengths
+    lengths.cut, lengths.whole_steps = 256, 16_000
+    algorithm.iterate()
+    assert algorithm.beginnings.is_looking
+    assert algorithm.plan.most_steps == 256
+    algorithm.plan = replace(algorithm.plan, most_steps=None)  # a step is all that there is
+    algorithm.iterate()
+    assert not algorithm.beginnings.is_looking
+    assert algorithm.plan.most_steps is None
+
+
+def test_beginnings_are_compared_by_what_cut_episodes_would_have_earned(monkeypatch) -> None:
+    options = {"evaluator": "gaussian-process", "policy_step": 1.0, "overlap": False}
+    algorithm = make("pssvf", beginnings=2, round_size=5, **options)
+    monkeypatch.setattr(Lengths, "find_returns", lambda *_: np.arange(5.0))
+    algorithm.iterate()
+    assert algorithm.beginnings.earned.tolist() == [4.0, 3.0, 2.0, 1.0]
+
+
+def test_observations_are_normalised_by_what_the_first_round_and_learning_saw() -> None:
+    """Where other untrained policies lead tells nothing of what the task is like."""
+    algorithm, seen = make("pssvf", beginnings=3, round_size=5, overlap=False), []
+    while algorithm.is_beginning:
+        algorithm.iterate()
+        seen.append(algorithm.running_normalizer.count)
+    assert seen == [5, 5, *(5 + FINAL_EPISODES * met for met in range(FINALISTS + 1))]
 
 
 def test_the_first_round_is_learned_from_where_there_is_no_room_for_another_beginning() -> None:
