@@ -233,7 +233,7 @@ def test_images_keep_their_proportions_and_fit(browser: Any, image_page: Path, w
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(image_page.as_uri())
     shapes = page.evaluate(
-        "[...document.querySelectorAll('img.pixels')].map(i => "
+        "[...document.querySelectorAll('img.picture')].map(i => "
         "[i.naturalWidth / i.naturalHeight, i.clientWidth / i.clientHeight, i.clientWidth])"
     )
     assert {round(natural, 1) for natural, _, _ in shapes} == {1.0, 1.5}

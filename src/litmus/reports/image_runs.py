@@ -123,8 +123,8 @@ INTRODUCTION = (
     "V judges a policy only by what it answers to these images, which begin as noise and are "
     "learned along with V. Strips: one row per image, from the start of the run to its end. Below "
     "each strip are the images in the end, in their order, with the class that the run's policy "
-    "answers and how sure it is. Every picture has its own contrast; the folder pictures has them "
-    "as files."
+    "answers and how sure it is. Every picture has its own contrast and is drawn smoothly between "
+    "its pixels; the folder pictures has them as files."
 )
 
 

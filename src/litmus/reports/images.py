@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 
 import numpy as np
 
@@ -14,6 +15,10 @@ from litmus.reports.render import data_uri
 MOST_FRAMES = 12
 STRAY = (0.01, 0.99)
 """What lies outside of these quantiles of learned pixels is shown as black or white."""
+LEAST_SMOOTH = 16
+"""Pixels of a side: smaller images are grids, whose cells are shown as squares."""
+CARD_SIDE = 224
+"""Pixels of a picture on the card of a probing state, at least."""
 
 
 def is_image(shape: tuple[int, ...]) -> bool:
@@ -44,6 +49,18 @@ def find_contrast(pixels: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def enlarge(picture: np.ndarray, least_side: int) -> np.ndarray:
+    """By a whole number, to this height at least. Smoothly, since the edges of single pixels hide
+    what they make up."""
+    from PIL import Image
+
+    height, width = picture.shape[:2]
+    zoom = math.ceil(least_side / height)
+    is_smooth = min(height, width) >= LEAST_SMOOTH
+    how = Image.Resampling.BICUBIC if is_smooth else Image.Resampling.NEAREST
+    return np.asarray(Image.fromarray(picture).resize((zoom * width, zoom * height), how))
+
+
 def write_image(details: RunDetails, k: int) -> str:
     """A probing state that is an image; nothing where states are not."""
     assert details.probing is not None
@@ -53,7 +70,8 @@ def write_image(details: RunDetails, k: int) -> str:
     state = details.probing.raw_states[k].reshape(shape)
     scale = find_contrast(state)
     low, high = map(show_number, scale)
-    return _write_picture(state, f"Probing state {k} as an image", scale) + paragraph(
+    picture = enlarge(to_picture(state, scale), CARD_SIDE)
+    return write_picture(picture, f"Probing state {k} as an image", "picture") + paragraph(
         f"As observed; black is {low} or less, white {high} or more.", "small"
     )
 
@@ -71,7 +89,8 @@ def write_use(details: RunDetails, level: int) -> str:
         "(|∂V/∂s| through the policies, per standard deviation of the observation)."
     )
     caption = heading("Which pixels V depends on", level) + paragraph(words)
-    drawn = _write_picture(use.reshape(shape), "How much V depends on each pixel")
+    picture = to_picture(use.reshape(shape))
+    drawn = write_picture(picture, "How much V depends on each pixel", "picture pixels")
     return tag("figure", tag("figcaption", caption) + drawn, id=f"pixels-{details.key}")
 
 
@@ -85,7 +104,11 @@ def write_frames(details: RunDetails, level: int) -> str:
     stills = [
         tag(
             "div",
-            _write_picture(states[t].reshape(shape), f"Observation at step {t}", scale)
+            write_picture(
+                to_picture(states[t].reshape(shape), scale),
+                f"Observation at step {t}",
+                "picture pixels",
+            )
             + f"step {t}",
         )
         for t in thin(len(states), MOST_FRAMES)
@@ -97,11 +120,14 @@ def write_frames(details: RunDetails, level: int) -> str:
     return tag("figure", tag("figcaption", caption) + frames, id=f"frames-{details.key}")
 
 
-def _write_picture(pixels: np.ndarray, text: str, scale: tuple[float, float] | None = None) -> str:
+def write_picture(picture: np.ndarray, text: str, class_: str) -> str:
+    height, width = picture.shape[:2]
+    return image(data_uri(to_png(picture), "image/png"), text, width, height, class_=class_)
+
+
+def to_png(picture: np.ndarray) -> bytes:
     from PIL import Image
 
-    picture = to_picture(pixels, scale)
-    height, width = picture.shape[:2]
     file = io.BytesIO()
     Image.fromarray(picture).save(file, "PNG")
-    return image(data_uri(file.getvalue(), "image/png"), text, width, height, class_="pixels")
+    return file.getvalue()

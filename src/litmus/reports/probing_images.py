@@ -3,7 +3,6 @@ chosen there. One picture for the page, the same as files."""
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,9 +18,15 @@ from litmus.files import write_bytes
 from litmus.policies.policy import Policy
 from litmus.reports.details import RunDetails
 from litmus.reports.figures import thin
-from litmus.reports.html import heading, image, paragraph, tag
-from litmus.reports.images import find_contrast, is_image, to_picture
-from litmus.reports.render import data_uri
+from litmus.reports.html import heading, paragraph, tag
+from litmus.reports.images import (
+    enlarge,
+    find_contrast,
+    is_image,
+    to_picture,
+    to_png,
+    write_picture,
+)
 from litmus.runs.run import Run
 
 COLUMNS, MOST_COLUMNS = 9, 17
@@ -33,9 +38,10 @@ MOST_SHOWN = 50
 """Images in the end, of a run on a page of many."""
 MOST_SIDE = 64
 """Pixels of an image on such a page."""
-LEAST_SIDE, GAP = 56, 4
-"""Pixels of the picture: of an image, at least, and between two."""
+LEAST_SIDE, PAGE_SIDE, GAP = 84, 56, 4
+"""Pixels of an image in a picture, at least; on a page, where there are many; between two."""
 WHITE = 255
+STRIP = "Probing states from the start to the end of the run"
 
 
 def choose_columns(steps: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -45,20 +51,22 @@ def choose_columns(steps: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.unique(np.abs(steps[None] - wanted[:, None]).argmin(axis=1))
 
 
-def arrange(images: NDArray[Any]) -> NDArray[np.uint8]:
-    """A table of images [rows, columns, *state] as one picture; each has its own contrast."""
-    pictures = [[to_picture(one, find_contrast(one)) for one in row] for row in images]
-    height, width = pictures[0][0].shape[:2]
-    rest = pictures[0][0].shape[2:]
-    zoom = math.ceil(LEAST_SIDE / height)
-    tall, wide = zoom * height + GAP, zoom * width + GAP
+def draw(one: NDArray[Any], least_side: int) -> NDArray[np.uint8]:
+    """An image, with its own contrast."""
+    return enlarge(to_picture(one, find_contrast(one)), least_side)
+
+
+def arrange(images: NDArray[Any], least_side: int = LEAST_SIDE) -> NDArray[np.uint8]:
+    """A table of images [rows, columns, *state] as one picture."""
+    pictures = [[draw(one, least_side) for one in row] for row in images]
+    height, width, *rest = pictures[0][0].shape
+    tall, wide = height + GAP, width + GAP
     table = np.full(
         (len(pictures) * tall - GAP, len(pictures[0]) * wide - GAP, *rest), WHITE, np.uint8
     )
     for i, row in enumerate(pictures):
         for j, one in enumerate(row):
-            zoomed = one.repeat(zoom, axis=0).repeat(zoom, axis=1)
-            table[i * tall : i * tall + zoom * height, j * wide : j * wide + zoom * width] = zoomed
+            table[i * tall : i * tall + height, j * wide : j * wide + width] = one
     return table
 
 
@@ -86,7 +94,7 @@ def write_evolution(details: RunDetails, level: int) -> str:
         observations = details.probing.raw_states[shown].reshape(len(shown), *shape)
         choices = name_choices(policy, observations)
         words += f" In the end the likeliest choices there are, from the top, {', '.join(choices)}."
-    drawn = _write_strip(picture)
+    drawn = write_picture(picture, STRIP, "strip")
     caption = heading("How the probing states took shape", level) + paragraph(words)
     return tag("figure", tag("figcaption", caption) + drawn, id=f"evolution-{details.key}")
 
@@ -127,7 +135,8 @@ class ProbingImages:
             words = f"Columns: after {_list(self.steps)} interactions."
             if len(self.rows) < len(self.final):
                 words += f" Rows: images {', '.join(map(str, self.rows))}."
-            drawn = _write_strip(arrange(shrink(self.strip)))
+            picture = arrange(shrink(self.strip), PAGE_SIDE)
+            drawn = write_picture(picture, STRIP, "strip")
         shown = thin(len(self.final), MOST_SHOWN)
         if len(shown) < len(self.final):
             words += f" Below, {len(shown)} of {len(self.final)} images."
@@ -137,12 +146,10 @@ class ProbingImages:
         return tag("figure", tag("figcaption", caption) + drawn, id=f"probing-{key}")
 
     def _write_end(self, k: int) -> str:
-        picture = to_picture(shrink(self.final[k]), find_contrast(self.final[k]))
         choice = self.choices[k] if self.choices else ""
-        height, width = picture.shape[:2]
         text = f"Probing image {k} in the end" + (f", answered with {choice}" if choice else "")
-        source = data_uri(to_png(picture), "image/png")
-        return tag("div", image(source, text, width, height, class_="pixels") + escape(choice))
+        picture = write_picture(draw(shrink(self.final[k]), PAGE_SIDE), text, "picture")
+        return tag("div", picture + escape(choice))
 
 
 def read_probing_images(run: Run) -> ProbingImages | None:
@@ -170,30 +177,12 @@ def shrink(images: NDArray[Any]) -> NDArray[Any]:
     return images[..., ::step, ::step]
 
 
-def _write_strip(picture: NDArray[np.uint8]) -> str:
-    return image(
-        data_uri(to_png(picture), "image/png"),
-        "Probing states from the start to the end of the run",
-        picture.shape[1],
-        picture.shape[0],
-        class_="strip",
-    )
-
-
 def _fold(images: NDArray[Any]) -> NDArray[Any]:
     """[K, *state] as rows of at most ten; the last one is filled up with its own last image."""
     width = min(MOST_ROWS, len(images))
     missing = -len(images) % width
     filled = np.concatenate([images, np.repeat(images[-1:], missing, axis=0)])
     return filled.reshape(-1, width, *images.shape[1:])
-
-
-def to_png(picture: NDArray[np.uint8]) -> bytes:
-    from PIL import Image
-
-    file = io.BytesIO()
-    Image.fromarray(picture).save(file, "PNG")
-    return file.getvalue()
 
 
 def _list(steps: NDArray[np.float64]) -> str:

@@ -84,7 +84,8 @@ def grid(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 def test_states_that_are_images_are_shown_as_images(grid: Report) -> None:
     page = grid.to_html()
-    assert page.count('width="8" height="8" class="pixels"') == 3 + 1 + 12  # states, use, frames
+    assert page.count('width="8" height="8" class="picture pixels"') == 1 + 12  # use, frames
+    assert page.count('width="224" height="224" class="picture"') == 3  # states
     text = read_text(page)
     assert "Which pixels V depends on" in text
     assert "What the policy saw" in text

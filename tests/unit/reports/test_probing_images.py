@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from litmus.reports.images import enlarge
 from litmus.reports.probing_images import (
     GAP,
     LEAST_SIDE,
@@ -34,8 +35,20 @@ def test_each_image_lies_in_its_place_with_its_own_scale() -> None:
     assert (table[4 * zoom : row] == 255).all()
 
 
-def test_colours_stay_colours() -> None:
-    assert arrange(np.random.default_rng(0).random((1, 2, 3, 4, 4))).shape[2] == 3
+@pytest.mark.parametrize("side", [4, 28])
+def test_colours_stay_colours(side: int) -> None:
+    assert arrange(np.random.default_rng(0).random((1, 2, 3, side, side))).shape[2] == 3
+
+
+def test_cells_of_a_grid_stay_squares_and_larger_images_are_drawn_smoothly() -> None:
+    grid, image = (np.where(np.arange(side) < 8, 0, 255).astype(np.uint8) for side in (12, 28))
+    small = enlarge(np.tile(grid, (12, 1)), 36)
+    assert np.array_equal(small, np.tile(grid.repeat(3), (36, 1)))
+    large = enlarge(np.tile(image, (28, 1)), 84)
+    assert large.shape == (84, 84)
+    assert (large[:, :22] == 0).all()
+    assert (large[:, 27:] == 255).all()
+    assert (np.diff(large[0, 22:26].astype(int)) > 50).all()  # from black to white by and by
 
 
 @pytest.mark.parametrize("side", [28, 256])
