@@ -237,6 +237,8 @@ def _network(algorithm: str, task: str) -> Values:
         del values[one]
     return values | {
         "evaluator": "fingerprint",
+        # As good as many of them, for a V that learns in steps.
+        "beginnings": 1,
         "evaluator_updates": 5,
         "policy_updates": 1,
         "buffer_size": 2000,
