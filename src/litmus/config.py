@@ -174,8 +174,9 @@ class PssvfConfig(TrainConfig):
     follows the evaluator's gradient."""
 
     beginnings: int = between(1, 100, 1)
-    """Untrained policies to begin with, a round each; learning begins with the best policy that
-    these rounds met. No more than a tenth of the run has steps for, or two."""
+    """Untrained policies to begin with, a round each, as many as a tenth of the run has steps for
+    (or two, in a fifth); the best few that these rounds met run some episodes more, and learning
+    begins with the best of them."""
     round_size: int = between(1, MOST_EPISODES, 16)
     """Episodes per round, each with its own perturbation of one θ; updates follow after a round.
     1 is the paper's schedule."""

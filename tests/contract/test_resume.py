@@ -185,6 +185,11 @@ def kill_and_resume(
     litmus.resume(path, quiet=True)
 
 
+def rounds_before_learning(run: litmus.Run) -> list[dict[str, Any]]:
+    rounds = [event for event in run.metrics if event["event"] == "round"]
+    return [event for event in rounds if "evaluator_loss" not in event]
+
+
 @pytest.mark.parametrize("learns", ["in steps", "by solving"])
 @pytest.mark.parametrize("overlap", [False, True])
 @pytest.mark.parametrize("beginnings", [1, 3])
@@ -207,6 +212,7 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     whole = litmus.Run(uninterrupted(**options))
     measured = [event for event in whole.metrics if event["event"] == "measurement"]
     assert len(measured) > 3
+    assert len(rounds_before_learning(whole)) == (6 if beginnings > 1 else 0)
     kill_and_resume(tmp_path / "run", moment, monkeypatch, options)
     assert_same_result(whole.path, tmp_path / "run")
     last = "last_policy.safetensors"
@@ -226,12 +232,14 @@ def test_a_run_that_cuts_episodes_short_is_resumed_exactly(
         **STEADY,
         "steps": 150_000,
         "cut_steadiness": 0.5,
-        "beginnings": 2,
+        "beginnings": 3,
         "selection_share": 0.1,
     }
+    monkeypatch.setattr("litmus.algorithms.lengths.COMPARED", 2)
     whole = litmus.Run(uninterrupted(**options))
     cuts = [event.get("most_steps") for event in whole.metrics if event["event"] == "round"]
     assert {None, 128} <= set(cuts)
+    assert {None, 128} <= {event.get("most_steps") for event in rounds_before_learning(whole)}
     measured = [one for one in whole.metrics if one["event"] == "measurement"]
     assert {one.get("most_steps") for one in measured} == {None, 128}
     kill_and_resume(tmp_path / "run", moment, monkeypatch, options)

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 FINALISTS, FINAL_EPISODES = 4, 4
 """Policies that are measured again, and by how many episodes each."""
-MOST_SHARE, MOST_OF_TWO = 0.1, 0.2
-"""Of the run's steps that untrained policies may take together, and that the first two may."""
+MOST_SHARE, MOST_OF_TWO, MOST_IN_ALL = 0.1, 0.2, 1 / 3
+"""Of the run's steps that untrained policies may take together, that the first two may, and that
+all of this may, as long as episodes are no longer than before."""
 
 
 @dataclass
@@ -30,6 +31,8 @@ class Beginnings:
     """Whether another untrained policy is perturbed next."""
     looked_near: int = 0
     """Untrained policies so far."""
+    episodes: int = 0
+    """Of these."""
     finalists: int = 0
     """Once nothing more is looked for, those that are measured again."""
     met: int = 0
@@ -45,6 +48,11 @@ class Beginnings:
     @property
     def are_over(self) -> bool:
         return not self.is_looking and self.met == self.finalists
+
+    @property
+    def has_choice(self) -> bool:
+        """Whether there is anything to choose from; a policy that earned something is not all 0."""
+        return self.looked_near > 1 and bool(self.found.any())
 
     @property
     def theta(self) -> NDArray[np.float32]:  # [P]
@@ -67,8 +75,12 @@ class Beginnings:
         self.found = np.concatenate([self.found, policies])[best]
         self.earned = earned[best]
         self.looked_near += 1
+        self.episodes += len(returns)
         after_another = done * (self.looked_near + 1) / self.looked_near
         most = MOST_SHARE if self.looked_near > 1 else MOST_OF_TWO
         self.is_looking = self.looked_near < wanted and after_another <= most
         if not self.is_looking and self.looked_near > 1:
-            self.finalists = int(np.count_nonzero(self.earned > -np.inf))
+            found = int(np.count_nonzero(self.earned > -np.inf))
+            cost = FINAL_EPISODES * done / max(1, self.episodes)
+            affordable = int((MOST_IN_ALL - done) / cost)
+            self.finalists = min(found, affordable) if affordable > 1 else 0

@@ -239,7 +239,7 @@ class Pssvf(SavesAttributes):
         measured = plan.record(episodes)
         was_beginning = self.is_beginning
         self._store(measured, episodes)
-        if was_beginning and (self.is_beginning or self.beginnings.finalists):
+        if was_beginning and (self.is_beginning or self.beginnings.has_choice):
             self._begin(plan.number + 1, plan.first_episode + len(episodes))
             return Progress(steps, len(episodes), {}, measured)
         following = (
@@ -326,7 +326,7 @@ class Pssvf(SavesAttributes):
             policies, _ = measured.rebuild_kept(config.seed)
             done = self.steps / config.steps
             self.beginnings.take_in(policies, earned, config.beginnings, done)
-        if measured.kept and not self.beginnings.is_looking:
+        if measured.kept and measured.noise and not self.beginnings.is_looking:
             self._adapt_noise(measured.number)
         self.evaluator.set_normalizer(self.normalizer)
 

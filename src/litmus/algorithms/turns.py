@@ -88,7 +88,7 @@ class Turns(SavesAttributes):
         self.updates.begin_round(sum(episode.steps for episode in measured.episodes))
         batches = torch.from_numpy(slots).to(self.theta.device).view(sizes)
         losses, values = torch.stack([self.updates.update(batch) for batch in batches]).unbind(1)
-        self._extend_average(measured.number, pace)
+        self._extend_average(pace)
         return float(losses.mean()), float(values[-1])
 
     def _take_average(self, pace: Pace) -> None:
@@ -96,10 +96,10 @@ class Turns(SavesAttributes):
         if states is not None and average is not None and pace.is_past(self._averaged):
             states.detach().copy_(average)
 
-    def _extend_average(self, round_number: int, pace: Pace) -> None:
+    def _extend_average(self, pace: Pace) -> None:
         states, average = self.evaluator.probing_states, self.probing_average
         if states is not None and average is not None and not pace.is_past(self._average_until):
-            average.lerp_(states.detach(), 1 / (round_number + 1))
+            average.lerp_(states.detach(), 1 / (pace.age + 1))
 
     def _set_rates(self, pace: Pace, turns: int) -> None:
         config = self.config

@@ -174,7 +174,8 @@ class DetailsInProgress:
         details.constant = find_constant_components(rounds, visited, is_normalized)
         self._start_rendering()
         if details.evaluator is not None:
-            noise = rounds[-1].noise if rounds else float(details.record.config.get("noise", 0))
+            perturbed = [one.noise for one in rounds if one.noise]
+            noise = perturbed[-1] if perturbed else float(record.config.get("noise", 0))
             self._judge(run, details.evaluator, policy, sample, noise)
 
     def _read_policies(self, run: Run, policy: Policy) -> tuple[list[Round], PolicySample | None]:

@@ -71,8 +71,23 @@ def test_looking_takes_a_tenth_of_the_run_or_two_rounds_if_they_fit(
         returns = [float(one) for one in range(FINALISTS)]
         take_in(beginnings, make_round(rounds, returns), 9, rounds * share)
     assert rounds == beginnings.looked_near == looked_near
-    # Nothing was chosen from: learning begins with the only one, and that at once.
-    assert beginnings.are_over == (looked_near == 1)
+    assert beginnings.has_choice == (looked_near > 1)
+    assert looked_near > 1 or beginnings.are_over  # learning begins with the only one, at once
+
+
+@pytest.mark.parametrize(
+    ("episodes", "share", "finalists"), [(4, 0.05, 4), (2, 0.05, 2), (1, 0.05, 0), (16, 0.1, 4)]
+)
+def test_finalists_meet_as_far_as_a_third_of_the_run_has_room(
+    episodes: int, share: float, finalists: int
+) -> None:
+    """Two rounds of so many episodes, each of which takes this share of the run."""
+    returns = [[float(one) for one in range(first, first + episodes)] for first in (0, 99)]
+    beginnings = look(returns, wanted=2, share=share)
+    assert beginnings.finalists == finalists
+    assert beginnings.are_over == (finalists == 0)
+    best = make_round(1, returns[1]).rebuild(SEED, 100 + episodes - 1)
+    np.testing.assert_array_equal(beginnings.theta, best)  # who is first to meet, or begins
 
 
 def test_a_single_beginning_has_nothing_to_look_for() -> None:
