@@ -33,7 +33,9 @@ OWN: dict[str, dict[str, Any]] = {
     "algorithm": {
         "algorithm": "own_classes:RandomSearch",
         "spread": 0.2,
-        **dict.fromkeys(("evaluator", "round_size", "evaluator_hidden", "probing_states"), GONE),
+        **dict.fromkeys(
+            ("evaluator", "beginnings", "round_size", "evaluator_hidden", "probing_states"), GONE
+        ),
     },
 }
 

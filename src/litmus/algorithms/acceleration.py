@@ -70,8 +70,8 @@ class TorchUpdates:
     def begin_round(self, steps: int) -> None:
         torch.set_num_threads(self.sharing.count_threads(steps))
         for group in self.learner.evaluator_optimizer.param_groups:
-            for parameter in group["params"]:
-                parameter.requires_grad_(group["lr"] > 0)  # what has settled needs no gradient
+            for parameter in group["params"] if group["lr"] == 0 else ():
+                parameter.requires_grad_(False)  # what has settled needs no gradient
                 parameter.grad = None
 
     def update(self, slots: Tensor) -> Tensor:
