@@ -83,10 +83,16 @@ def test_run_side_by_side_is_resumed_alone_and_the_other_way_round(tmp_path: Pat
 
 
 def test_one_that_cannot_begin_does_not_hold_up_the_others(tmp_path: Path) -> None:
-    litmus.train("ddpg", out=tmp_path / "taken", seed=9, quiet=True, **OPTIONS)
-    runs = [(configure(0), tmp_path / "taken"), (configure(1), tmp_path / "other")]
-    with pytest.raises(BadInput, match="another configuration"):
+    for name in ("taken", "taken-too"):
+        litmus.train("ddpg", out=tmp_path / name, seed=9, quiet=True, **OPTIONS)
+    names = ("taken", "other", "taken-too")
+    runs = [(configure(seed), tmp_path / name) for seed, name in enumerate(names)]
+    with pytest.raises(BadInput) as raised:
         train_side_by_side(runs)
+    told = str(raised.value).split("; taken-too: ")
+    assert told[0].startswith("taken: ")
+    assert all("another configuration" in one for one in told)
+    assert len(told) == 2
     assert litmus.Run(tmp_path / "other").status == "finished"
 
 

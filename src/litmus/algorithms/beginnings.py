@@ -57,7 +57,7 @@ class Beginnings:
     @property
     def theta(self) -> NDArray[np.float32]:  # [P]
         """The next finalist, or the best of them once all have met."""
-        best = int(self.earned.argmax())
+        best = int(self.earned[: self.finalists or None].argmax())  # who did not meet was lucky
         chosen: NDArray[np.float32] = self.found[best if self.are_over else self.met]
         return chosen
 

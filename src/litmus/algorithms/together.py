@@ -7,6 +7,7 @@ work, and in which order they come, changes nothing.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from typing import Protocol, Self
@@ -47,10 +48,11 @@ class Together:
             raise RunFailed("what runs do together failed") from self.failure
 
     def leave(self) -> None:
-        """Called once by each run, whether or not it ever came."""
+        """Called once by each run, whether or not it ever came; what fails then is `failure`."""
         with self._changed:
             self._runs -= 1
-            self._work_if_complete()
+            with contextlib.suppress(BaseException):
+                self._work_if_complete()
 
     def _work_if_complete(self) -> None:
         if not self._given or len(self._given) < self._runs or self.failure:

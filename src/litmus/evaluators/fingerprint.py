@@ -49,6 +49,8 @@ class FingerprintEvaluator(Evaluator):
         """`action_units`: centres [A] and half ranges [A]. `temperature`: other than 1 where action
         parameters are probabilities."""
         super().__init__(state_shape)
+        if isinstance(temperature, str) or not 0 < temperature < math.inf:
+            raise ValueError(f"the temperature must be above 0, not {temperature!r}")
         self.num_actions, self.temperature = num_actions, float(temperature)
         self.hidden, self.activation = tuple(hidden), activation
         self.action_units = None if action_units is None else [list(one) for one in action_units]

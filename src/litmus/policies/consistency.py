@@ -14,6 +14,7 @@ from litmus.policies.architecture import (
     architecture_from_json,
     architecture_to_json,
 )
+from litmus.policies.building import building_alone
 from litmus.policies.population import evaluate_modules, flatten
 
 STATES = 3
@@ -42,7 +43,7 @@ def _compare_forms(name: str, architecture: Architecture) -> None:
     """The module is what the architecture is; faster forms must do the same."""
     generator = torch.Generator().manual_seed(0)
     states = torch.randn(STATES, *architecture.state_shape, generator=generator)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
+    with building_alone(), torch.no_grad():
         rows = flatten(architecture.build()).unsqueeze(0)
         expected = evaluate_modules(architecture, rows, states)
         found = [architecture.population_actions(rows, states)]

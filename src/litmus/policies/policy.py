@@ -17,6 +17,7 @@ from litmus.policies.architecture import (
     architecture_from_json,
     architecture_to_json,
 )
+from litmus.policies.building import building_alone
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import flatten, load_flat
 
@@ -34,7 +35,8 @@ class Policy(nn.Module):
     ) -> None:
         super().__init__()
         self.architecture = architecture
-        self.network = architecture.build()
+        with building_alone():  # what it draws is written over
+            self.network = architecture.build()
         load_flat(self.network, flat_params)
         shape = architecture.state_shape
         self.register_buffer("mean", torch.from_numpy(normalizer.mean.reshape(shape).copy()))

@@ -7,6 +7,7 @@ mixed kinds are asked one after the other.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +19,7 @@ from torch.func import functional_call, vmap
 
 from litmus.errors import BadInput
 from litmus.policies.architecture import Architecture
+from litmus.policies.building import building_alone
 from litmus.policies.judgeable import Judgeable, ask, check_state_shape
 from litmus.policies.normalizer import Normalizer, TensorNormalizer
 from litmus.policies.rows import Rows, stack_rows
@@ -98,7 +100,9 @@ def evaluate_modules(
     architecture: Architecture, flat_params: Tensor, states: Tensor
 ) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
     """The way that works for every module: `functional_call` under `vmap`."""
-    module = _build_module(cast(Hashable, architecture), flat_params.device)
+    # A call puts the parameters into the module for its time: no two threads may share one.
+    thread = threading.get_ident()
+    module = _build_module(cast(Hashable, architecture), flat_params.device, thread)
 
     def evaluate_one(row: Tensor) -> Tensor:  # [P] -> [K, A]
         actions: Tensor = functional_call(module, unflatten(module, row), (states,))
@@ -130,6 +134,7 @@ def load_flat(module: nn.Module, flat_params: Tensor) -> None:
 
 
 @lru_cache(maxsize=16)
-def _build_module(architecture: Hashable, device: torch.device) -> nn.Module:
-    module: nn.Module = cast(Architecture, architecture).build()
+def _build_module(architecture: Hashable, device: torch.device, thread: int) -> nn.Module:
+    with building_alone():
+        module: nn.Module = cast(Architecture, architecture).build()
     return module.to(device).requires_grad_(False)

@@ -101,9 +101,11 @@ def make_forward(architecture: Architecture, flat_params: NDArray[np.float32]) -
 def _make_torch_forward(architecture: Architecture, flat_params: NDArray[np.float32]) -> Forward:
     import torch
 
+    from litmus.policies.building import building_alone
     from litmus.policies.population import load_flat
 
-    module = architecture.build()
+    with building_alone():
+        module = architecture.build()
     load_flat(module, torch.from_numpy(np.ascontiguousarray(flat_params)))
     dims = len(architecture.state_shape)
 

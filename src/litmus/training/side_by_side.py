@@ -12,6 +12,7 @@ from pathlib import Path
 
 from litmus.algorithms.together import Together
 from litmus.config import TrainConfig
+from litmus.errors import BadInput, RunFailed, one_line
 from litmus.training.api import Beside, begin_or_go_on
 from litmus.training.interrupts import Interrupted, InterruptFlag
 
@@ -21,11 +22,11 @@ SECONDS_BETWEEN_LOOKS = 0.2
 def train_side_by_side(runs: Sequence[tuple[TrainConfig, Path]]) -> None:
     """Train runs that differ in their seeds alone to their end, from wherever each is.
 
-    When one fails the others go on; what it raised is raised in the end. Ctrl-C and SIGTERM stop
-    all of them, resumable.
+    When one fails the others go on, and in the end the error names each that failed. Ctrl-C and
+    SIGTERM stop all of them, resumable.
     """
     together, interrupt = Together(len(runs)), InterruptFlag()
-    failures: list[BaseException] = []
+    failures: dict[int, BaseException] = {}
 
     def work(number: int) -> None:
         config, path = runs[number]
@@ -33,7 +34,7 @@ def train_side_by_side(runs: Sequence[tuple[TrainConfig, Path]]) -> None:
             beside = Beside(interrupt, (together, number))
             begin_or_go_on(path, config, quiet=True, beside=beside)
         except BaseException as error:
-            failures.append(error)
+            failures[number] = error
         finally:
             together.leave()
 
@@ -49,8 +50,14 @@ def train_side_by_side(runs: Sequence[tuple[TrainConfig, Path]]) -> None:
                 thread.join(SECONDS_BETWEEN_LOOKS)
     if together.failure is not None:  # the others are only told that there was one
         raise together.failure
-    for failure in failures:
-        if not isinstance(failure, Interrupted):
-            raise failure
+    failed = {
+        runs[number][1].name: failures[number]
+        for number in sorted(failures)
+        if not isinstance(failures[number], Interrupted)
+    }
+    if failed:
+        is_bad = all(isinstance(error, BadInput) for error in failed.values())
+        told = "; ".join(f"{name}: {one_line(error)}" for name, error in failed.items())
+        raise (BadInput if is_bad else RunFailed)(told) from next(iter(failed.values()))
     if failures:
         raise Interrupted

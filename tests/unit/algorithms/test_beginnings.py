@@ -88,6 +88,12 @@ def test_finalists_meet_as_far_as_a_third_of_the_run_has_room(
     assert beginnings.are_over == (finalists == 0)
     best = make_round(1, returns[1]).rebuild(SEED, 100 + episodes - 1)
     np.testing.assert_array_equal(beginnings.theta, best)  # who is first to meet, or begins
+    again = [1.0, 5.0, 4.0, 3.0][:finalists]  # all less than what one that does not meet had once
+    for one in again:
+        take_in(beginnings, make_round(9, [one], noise=0.0), 2, 0.3)
+    assert beginnings.are_over
+    chosen = make_round(1, returns[1]).rebuild(SEED, 100 + episodes - (2 if again else 1))
+    np.testing.assert_array_equal(beginnings.theta, chosen)
 
 
 def test_a_single_beginning_has_nothing_to_look_for() -> None:

@@ -229,6 +229,12 @@ def test_at_a_temperature_choices_are_as_if_outputs_were_divided_by_it() -> None
     torch.testing.assert_close(found, plain.value_of_actions((outputs / 2).softmax(-1)))
 
 
+@pytest.mark.parametrize("temperature", [0, -1.0, float("nan"), float("inf"), "2"])
+def test_a_temperature_is_above_0_in_a_file_as_well(temperature) -> None:
+    with pytest.raises(ValueError, match="temperature"):
+        FingerprintEvaluator((3,), 3, 2, (6,), temperature=temperature)
+
+
 def test_at_a_temperature_a_choice_that_is_certain_still_has_a_finite_slope() -> None:
     outputs = torch.tensor([[[200.0, 0.0]]], requires_grad=True)
     evaluator = FingerprintEvaluator((3,), 2, 1, (6,), temperature=3.0)

@@ -40,8 +40,19 @@ def test_every_round_is_watched_and_no_thread_is_left() -> None:
 
 
 def test_rounds_that_follow_each_other_share_a_thread(monkeypatch) -> None:
-    monkeypatch.setattr(serial, "SECONDS_BETWEEN_LOOKS", 0.2)
-    before, watch = threading.active_count(), EpisodeWatch(Patience(lambda text: None))
+    started, may_end = [], threading.Event()
+
+    def stay(watch: EpisodeWatch) -> None:
+        started.append(threading.current_thread())
+        may_end.wait(DEADLINE)
+
+    monkeypatch.setattr(EpisodeWatch, "_look", stay)
+    watch = EpisodeWatch(Patience(lambda text: None))
     for _ in range(1000):
         with watch.watching():
-            assert threading.active_count() <= before + 1
+            pass
+    wait_for(lambda: started)
+    may_end.set()
+    for thread in started:
+        thread.join()
+    assert len(started) == 1
