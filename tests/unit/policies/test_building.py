@@ -1,4 +1,4 @@
-"""Networks that several threads build, ask and draw at a time are those that each would have alone."""
+"""Networks that threads build, ask and draw at a time are those that each would have alone."""
 
 from __future__ import annotations
 
