@@ -212,7 +212,7 @@ def test_a_run_that_measures_its_policies_is_resumed_exactly(
     whole = litmus.Run(uninterrupted(**options))
     measured = [event for event in whole.metrics if event["event"] == "measurement"]
     assert len(measured) > 3
-    assert len(rounds_before_learning(whole)) == (6 if beginnings > 1 else 0)
+    assert len(rounds_before_learning(whole)) == (7 if beginnings > 1 else 0)
     kill_and_resume(tmp_path / "run", moment, monkeypatch, options)
     assert_same_result(whole.path, tmp_path / "run")
     last = "last_policy.safetensors"

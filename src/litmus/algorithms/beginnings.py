@@ -1,7 +1,9 @@
-"""Where learning begins: with the best policy that is found near several untrained ones.
+"""Where learning begins: with the best policy that is found near several untrained ones, or with
+one of these.
 
 for each untrained policy:  a round of perturbations of it, as any other
-the few that earned most:   some whole episodes of each again, as they are
+the few that earned most, and the untrained policy whose perturbations did:
+                            some whole episodes of each, as they are
 learning begins with the one that earned most then
 
 Nothing is learned meanwhile, but V remembers them all. Where a round takes much of the run, there
@@ -16,8 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-FINALISTS, FINAL_EPISODES = 4, 4
-"""Policies that are measured again, and by how many episodes each."""
+PERTURBED, FINAL_EPISODES = 4, 4
+"""Perturbed policies that are measured again, and by how many episodes each."""
+FINALISTS = PERTURBED + 1
+"""These, and an untrained one."""
 MOST_SHARE, MOST_OF_TWO, MOST_IN_ALL = 0.1, 0.2, 1 / 3
 """Of the run's steps that untrained policies may take together, that the first two may, and that
 all of this may, as long as episodes are no longer than before."""
@@ -25,7 +29,7 @@ all of this may, as long as episodes are no longer than before."""
 
 @dataclass
 class Beginnings:
-    found: NDArray[np.float32]  # [FINALISTS, P], the best first
+    found: NDArray[np.float32]  # [FINALISTS, P], the best first; while looking, untrained last
     earned: NDArray[np.float64]  # [FINALISTS], -inf where nothing is found
     is_looking: bool
     """Whether another untrained policy is perturbed next."""
@@ -62,24 +66,34 @@ class Beginnings:
         return chosen
 
     def take_in(
-        self, policies: NDArray[np.float32], returns: Sequence[float], wanted: int, done: float
+        self,
+        center: NDArray[np.float32],
+        policies: NDArray[np.float32],
+        returns: Sequence[float],
+        wanted: int,
+        done: float,
     ) -> None:
-        """The policies [B, P] of the round that was asked for, and what each earned; `done`: the
-        share of the run that is over by now."""
+        """The policies [B, P] of the round that was asked for, perturbed from `center` [P], and
+        what each earned; `done`: the share of the run that is over by now."""
+        mean = np.mean(returns) if len(returns) else -np.inf
         if not self.is_looking:
-            self.earned[self.met] = np.mean(returns) if len(returns) else -np.inf
+            self.earned[self.met] = mean
             self.met += 1
             return
-        earned = np.concatenate([self.earned, returns])
-        best = np.argsort(-earned, kind="stable")[: len(self.earned)]
-        self.found = np.concatenate([self.found, policies])[best]
-        self.earned = earned[best]
+        earned = np.concatenate([self.earned[:PERTURBED], returns])
+        best = np.argsort(-earned, kind="stable")[:PERTURBED]
+        self.found[:PERTURBED] = np.concatenate([self.found[:PERTURBED], policies])[best]
+        self.earned[:PERTURBED] = earned[best]
+        if mean > self.earned[PERTURBED]:
+            self.found[PERTURBED], self.earned[PERTURBED] = center, mean
         self.looked_near += 1
         self.episodes += len(returns)
         after_another = done * (self.looked_near + 1) / self.looked_near
         most = MOST_SHARE if self.looked_near > 1 else MOST_OF_TWO
         self.is_looking = self.looked_near < wanted and after_another <= most
         if not self.is_looking and self.looked_near > 1:
+            order = np.argsort(-self.earned, kind="stable")
+            self.found, self.earned = self.found[order], self.earned[order]
             found = int(np.count_nonzero(self.earned > -np.inf))
             cost = FINAL_EPISODES * done / max(1, self.episodes)
             affordable = int((MOST_IN_ALL - done) / cost)

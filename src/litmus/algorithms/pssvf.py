@@ -325,7 +325,7 @@ class Pssvf(SavesAttributes):
             config = self.config
             policies, _ = measured.rebuild_kept(config.seed)
             done = self.steps / config.steps
-            self.beginnings.take_in(policies, earned, config.beginnings, done)
+            self.beginnings.take_in(measured.flat_params, policies, earned, config.beginnings, done)
         if measured.kept and measured.noise and not self.beginnings.is_looking:
             self._adapt_noise(measured.number)
         self.evaluator.set_normalizer(self.normalizer)

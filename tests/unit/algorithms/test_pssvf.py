@@ -171,12 +171,13 @@ def test_learning_begins_with_the_best_policy_near_several_untrained_ones(
     assert [(plan.size, plan.noise) for plan in untrained] == [(5, algorithm.config.noise)] * 3
     assert [(plan.size, plan.noise) for plan in finals] == [(FINAL_EPISODES, 0.0)] * FINALISTS
     assert np.array_equal(untrained[0].flat_params, alone.plan.flat_params)
-    assert len({plan.flat_params.tobytes() for plan in plans}) == len(plans)
-    assert algorithm.flat_params.tobytes() in {plan.flat_params.tobytes() for plan in finals}
-    assert [plan.number for plan in plans] == list(range(7))
-    assert (algorithm.plan.number, algorithm.plan.size) == (7, 5)
+    before, met = ({plan.flat_params.tobytes() for plan in some} for some in (untrained, finals))
+    assert (len(before), len(met), len(before & met)) == (3, FINALISTS, 1)
+    assert algorithm.flat_params.tobytes() in met
+    assert [plan.number for plan in plans] == list(range(3 + FINALISTS))
+    assert (algorithm.plan.number, algorithm.plan.size) == (len(plans), 5)
     assert algorithm.plan.noise > 0
-    pace, first = algorithm._find_pace(7), alone._find_pace(0)
+    pace, first = algorithm._find_pace(len(plans)), alone._find_pace(0)
     assert pace.policy_step == first.policy_step
     begun = algorithm.flat_params
     assert algorithm.iterate().metrics
@@ -203,7 +204,7 @@ def test_beginnings_are_compared_by_what_cut_episodes_would_have_earned(monkeypa
     algorithm = make("pssvf", beginnings=2, round_size=5, **options)
     monkeypatch.setattr(Lengths, "find_returns", lambda *_: np.arange(5.0))
     algorithm.iterate()
-    assert algorithm.beginnings.earned.tolist() == [4.0, 3.0, 2.0, 1.0]
+    assert algorithm.beginnings.earned.tolist() == [4.0, 3.0, 2.0, 1.0, 2.0]
 
 
 def test_observations_are_normalised_by_what_the_first_round_and_learning_saw() -> None:
