@@ -69,9 +69,10 @@ class TrainConfig:
     """Kind of policy; auto: deterministic for continuous actions, categorical for discrete ones."""
     normalize_observations: bool = True
     """Normalise observations by the mean and standard deviation of those seen so far."""
-    survival_bonus: Literal["auto", "keep", "remove"] = "auto"
+    survival_bonus: Literal["auto", "idle", "keep", "remove"] = "auto"
     """Whether training returns keep the bonus that some tasks pay for staying alive; auto removes
-    it for Hopper, Walker2d, Ant and Humanoid."""
+    it for Hopper, Walker2d, Ant and Humanoid, idle only for those that fall while they do nothing:
+    all of these but Ant."""
 
     evaluate_every: int = between(0, MOST_STEPS, 10_000)
     """Steps between evaluations, which measure the unperturbed policy; 0 switches them off."""
@@ -303,9 +304,10 @@ class DdpgConfig(TrainConfig):
 
     normalize_observations: bool = False
     """Normalise observations by the mean and standard deviation of those seen so far."""
-    survival_bonus: Literal["auto", "keep", "remove"] = "keep"
+    survival_bonus: Literal["auto", "idle", "keep", "remove"] = "keep"
     """Whether rewards keep the bonus that some tasks pay for staying alive; auto removes it for
-    Hopper, Walker2d, Ant and Humanoid."""
+    Hopper, Walker2d, Ant and Humanoid, idle only for those that fall while they do nothing: all of
+    these but Ant."""
     noise: float = between(0, 1e6, 0.1)
     """Standard deviation of the noise that is added to each action, in halves of its range."""
     start_steps: int = between(0, MOST_STEPS, 10_000)

@@ -213,6 +213,8 @@ def _default(algorithm: str, task: str) -> Values:
         # Where rewards come steadily, the beginning of an episode tells enough.
         "cut_steadiness": 0.6,
         "beginnings": 16,
+        # Who stands by doing nothing has something to lose.
+        "survival_bonus": "idle",
         "overlap": False,
         # V is solved for: no learning rates, and it finds out itself how much is luck.
         "evaluator": SOLVED_FOR,

@@ -182,6 +182,25 @@ def test_the_survival_bonus_can_be_kept_and_removed_by_hand() -> None:
     assert episode.training_return == episode.return_
 
 
+@pytest.mark.parametrize(
+    ("name", "falls"), [("Hopper", True), ("Walker2d", True), ("Humanoid", True), ("Ant", False)]
+)
+def test_the_survival_bonus_of_who_survives_idle_can_stay(name: str, falls: bool) -> None:
+    task = make_task_spec(f"{name}-v5", "idle").build()
+    episode = task.run_episode(Still(task.actions.size), seed=5)
+    assert (episode.steps < 1000) == falls
+    assert (episode.training_return < episode.return_) == falls
+    task.close()
+
+
+def test_doing_nothing_is_tried_in_the_task_as_it_is() -> None:
+    short = make_task_spec("Hopper-v5", "idle", max_episode_steps=3).build()  # too short to fall
+    assert not short.remove_survival_bonus
+    ceiling = {"healthy_z_range": [0.2, 0.5]}  # lower than where an ant begins
+    assert make_task_spec("Ant-v5", "idle", ceiling).build().remove_survival_bonus
+    assert not make_task_spec("InvertedDoublePendulum-v5", "idle").build().remove_survival_bonus
+
+
 def test_only_an_environment_has_a_survival_bonus_to_remove() -> None:
     assert make_task_spec("toys:ScaledWalk", "remove").build().remove_survival_bonus
     with pytest.raises(BadInput, match="no survival bonus"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from litmus.config import TrainConfig
@@ -12,7 +13,7 @@ from litmus.errors import BadInput, option
 if TYPE_CHECKING:  # numpy: `litmus --help` does without it
     from litmus.tasks.base import TaskSpec
 
-SurvivalBonus = Literal["auto", "keep", "remove"]
+SurvivalBonus = Literal["auto", "idle", "keep", "remove"]
 
 
 def make_task_spec(
@@ -30,6 +31,7 @@ def make_task_spec(
     """
     from litmus.tasks.base import TaskSpec
     from litmus.tasks.gymnasium_registry import describe_environment
+    from litmus.tasks.idle import survives_idle
     from litmus.tasks.known_images import IMAGE_SETS
     from litmus.tasks.names import find_body
     from litmus.tasks.own import is_own, why_own_only_here
@@ -51,7 +53,7 @@ def make_task_spec(
         raise BadInput(f"task '{name}' reads no files: {option('data')} is for sets of images")
     body = find_body(name)
     removed = survival_bonus == "remove" or (
-        survival_bonus == "auto" and body is not None and bool(body.survival_bonus_removed)
+        survival_bonus != "keep" and body is not None and bool(body.survival_bonus_removed)
     )
     arguments = {"remove_survival_bonus": removed, "env_kwargs": options}
     if max_episode_steps is not None:
@@ -61,7 +63,10 @@ def make_task_spec(
         return TaskSpec("litmus.tasks.own:build_own_task", arguments, why_own_only_here(name))
     environment = describe_environment(name)
     arguments |= {"environment_id": name, "registration": environment.registration}
-    return TaskSpec("litmus.tasks.control:make_control_task", arguments, environment.only_here)
+    spec = TaskSpec("litmus.tasks.control:make_control_task", arguments, environment.only_here)
+    if survival_bonus == "idle" and removed and survives_idle(spec):
+        spec = replace(spec, arguments={**arguments, "remove_survival_bonus": False})
+    return spec
 
 
 def find_task(config: TrainConfig) -> TaskSpec:

@@ -32,7 +32,7 @@ class SharedKeywords(TypedDict, total=False):
     activation: Literal["tanh", "relu"]
     distribution: Literal["auto", "deterministic", "gaussian", "categorical"]
     normalize_observations: bool
-    survival_bonus: Literal["auto", "keep", "remove"]
+    survival_bonus: Literal["auto", "idle", "keep", "remove"]
     evaluate_every: Whole
     evaluate_episodes: Whole
     selection_share: float
