@@ -185,7 +185,7 @@ def test_cuda_without_a_gpu_is_told_before_a_directory_is_made(
         ),
         (
             {"task": "Swimmer-v5", "preset": "network", "probing_bounds": (1, 0)},
-            "probing_bounds takes two numbers, the smaller one first, not 1 0",
+            "probing_bounds takes two numbers from -1e6 to 1e6, the smaller one first, not 1 0",
         ),
         (
             {"task": "Swimmer-v5", "distribution": "categorical"},

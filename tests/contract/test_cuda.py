@@ -17,7 +17,7 @@ from litmus.native import gpu_layers
 from litmus.native.gpu_adam import GpuAdam
 from litmus.policies.actions import ActionHead
 from litmus.policies.cnn import CnnArchitecture
-from litmus.policies.mlp_population import evaluate_under_autograd
+from litmus.policies.mlp_population import evaluate_perceptrons, evaluate_under_autograd
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.rows import Activation, MlpShape
 from litmus.rollouts.base import Request, Setting
@@ -64,6 +64,15 @@ def check_agreement(cpu: litmus.Run, cuda: litmus.Run) -> None:
 def test_first_rounds_agree_with_the_cpu(preset: str, tmp_path: Path) -> None:
     cpu, cuda = (train_rounds(tmp_path / name, name, preset=preset) for name in ("cpu", "cuda"))
     check_agreement(cpu, cuda)
+
+
+@needs_gpu
+def test_transforms_of_torch_func_go_through_torch() -> None:
+    shape = MlpShape(((3, 4), (4, 2)), "tanh")
+    flat, asked = torch.randn(2, shape.num_params).cuda(), torch.randn(5, 3).cuda()
+    jacobian = torch.func.jacrev(lambda x: evaluate_perceptrons(shape, flat, x))(asked)
+    assert jacobian.shape == (2, 5, 2, 5, 3)
+    assert jacobian.abs().sum() > 0
 
 
 @needs_gpu

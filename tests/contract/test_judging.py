@@ -24,9 +24,11 @@ from litmus.judging.card import ARCHITECTURES, KNOWN, LINEAGES, find_doubts, ken
 from litmus.judging.data import read_fit_data
 from litmus.judging.rank import Beliefs
 from litmus.judging.remeasure import remeasure
+from litmus.judging.subjects import find_judge
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
+from litmus.runs.measured import TaskChoice
 
 TASK = "toys:TargetTask"
 HEAD = ActionHead.for_task("auto", TargetTask.actions)
@@ -376,3 +378,14 @@ def test_too_little_to_learn_from_is_said(tmp_path: Path) -> None:
     list(litmus.zoo_add(tmp_path / "zoo", [make_policy(0)], task=TASK, episodes=1, workers=0))
     with pytest.raises(litmus.BadInput, match="too few"):
         litmus.fit(tmp_path / "zoo", quiet=True)
+
+
+def test_a_run_judges_in_another_task_with_the_survival_bonus_that_its_v_counts(
+    tmp_path: Path,
+) -> None:
+    run = train_tiny(tmp_path / "run", survival_bonus="remove")
+    for task in ("toys:ToyWalk-v0", TaskChoice("toys:ToyWalk-v0", {"length": 9})):
+        judge = find_judge(run, task)
+        assert judge.require_task().survival_bonus == "remove"
+        assert judge.predicts == "training_return"
+    assert judge.require_task().env_kwargs == {"length": 9}

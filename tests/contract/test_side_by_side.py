@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from litmus.algorithms.base import Resources
 from litmus.algorithms.ddpg import Ddpg
 from litmus.algorithms.ddpg_acceleration import make_fast_ddpg, put_side_by_side, share_states
 from litmus.algorithms.together import Together
-from litmus.errors import BadInput
+from litmus.errors import BadInput, RunFailed, command
 from litmus.experiments.jobs import TrainJob, build_job, describe_job
-from litmus.experiments.side_by_side import SideBySideJob
+from litmus.experiments.side_by_side import MOST_TOGETHER, SideBySideJob, count_runs
 from litmus.experiments.side_by_side import put_side_by_side as group_jobs
 from litmus.tasks import find_task
 from litmus.training.setup import design_policy
@@ -96,6 +97,34 @@ def test_one_that_cannot_begin_does_not_hold_up_the_others(tmp_path: Path) -> No
     assert litmus.Run(tmp_path / "other").status == "finished"
 
 
+def test_one_whose_folder_is_in_use_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    def prepare(path: Path) -> None:
+        if path.name == "seed-1":
+            raise BadInput(f"it is in use; wait, then {command('resume', 'seed-1')}")
+
+    runs = [(configure(seed), tmp_path / f"seed-{seed}") for seed in range(2)]
+    with pytest.raises(BadInput) as raised:
+        train_side_by_side(runs, prepare)
+    assert raised.value.for_shell == "seed-1: it is in use; wait, then litmus resume seed-1"
+    assert litmus.Run(tmp_path / "seed-0").status == "finished"
+
+
+def test_what_goes_wrong_is_told_with_the_name_of_its_run(tmp_path: Path, capsys) -> None:
+    """As the log of an experiment keeps it: warnings, and the user's own traceback."""
+    options = {"task": "toys:ToyRaisingWalk-v0", "env_kwargs": {}}
+    runs = [
+        (configure(0, task="toys:ToyNanWalk-v0"), tmp_path / "dropping"),
+        (configure(1, **options), tmp_path / "raising"),
+    ]
+    with pytest.raises(RunFailed, match=r"^raising: an episode failed .*: the arm fell off$"):
+        train_side_by_side(runs)
+    told = capsys.readouterr().err
+    assert "dropping: warning: " in told
+    assert "raising: Traceback" in told
+    assert "toys.py" in told
+    assert litmus.Run(tmp_path / "dropping").status == "finished"
+
+
 def make_algorithms(folder: Path, count: int) -> list[Ddpg]:
     together = Together(count)
     algorithms = []
@@ -152,8 +181,15 @@ def test_jobs_of_one_group_share_a_program_on_a_gpu_alone(tmp_path: Path) -> Non
     ]
     grouped = group_jobs(jobs, tmp_path)
     shared = [job for job in grouped if isinstance(job, SideBySideJob)]
-    assert [job.folder for job in shared] == ["runs/walk/ddpg-cuda"]
+    assert [job.folder for job in shared] == ["runs/walk/ddpg-cuda/seed-0"]
+    assert [count_runs(job) for job in shared] == [2]
     assert len(grouped) == len(jobs) - 1
+    more = [make("ddpg", "cuda", seed) for seed in range(MOST_TOGETHER + 3)]
+    grouped = group_jobs(more, tmp_path)
+    assert [count_runs(job) for job in grouped] == [MOST_TOGETHER, 3]
+    assert len({job.folder for job in grouped}) == 2
+    own = [replace(job, config={**job.config, "architecture": "own:Network"}) for job in more]
+    assert group_jobs(own, tmp_path) == own  # no program for several of them
     rebuilt = build_job(describe_job(shared[0]))
     assert rebuilt.steps == 2 * OPTIONS["steps"]
     assert rebuilt.look(tmp_path / rebuilt.folder).state == "missing"

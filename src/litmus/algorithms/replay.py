@@ -115,8 +115,8 @@ class Replay:
 
     def _place(self, first: int, rows: NDArray[np.float32]) -> None:
         """Row n lies in place n modulo the capacity."""
-        rows = rows[-self.capacity :] if len(rows) > self.capacity else rows
-        place = first % self.capacity
+        surplus = max(0, len(rows) - self.capacity)
+        rows, place = rows[surplus:], (first + surplus) % self.capacity
         until_end = min(len(rows), self.capacity - place)
         # Slices: assigning by index is spread over threads, which takes far longer than copying.
         self.rows[place : place + until_end] = torch.from_numpy(rows[:until_end])

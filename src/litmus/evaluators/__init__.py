@@ -92,8 +92,8 @@ class FingerprintOptions(FlatOptions, ProbingOptions):
         bounds = self.probing_bounds
         if bounds and not (len(bounds) == 2 and -1e6 <= bounds[0] < bounds[1] <= 1e6):
             raise BadInput(
-                f"{option('probing_bounds')} takes two numbers, the smaller one first, not "
-                + " ".join(f"{one:g}" for one in bounds)
+                f"{option('probing_bounds')} takes two numbers from -1e6 to 1e6, the smaller one "
+                "first, not " + " ".join(f"{one:g}" for one in bounds)
             )
 
 

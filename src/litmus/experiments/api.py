@@ -17,7 +17,7 @@ from litmus.experiments.executors import Executor, LocalExecutor
 from litmus.experiments.folder import claim_folder, forget_old_figures, refuse_other_experiment
 from litmus.experiments.plan import Choices, Experiment, Plan, read_seeds
 from litmus.experiments.plan_file import is_plan_file, read_plan_file
-from litmus.experiments.side_by_side import put_side_by_side
+from litmus.experiments.side_by_side import count_runs, put_side_by_side
 from litmus.fields import check_whole
 from litmus.files import parse_json, read_plain, refuse_other_than_file, refuse_read_only
 from litmus.reports.extra import require_packages
@@ -103,15 +103,16 @@ def experiment(
     if results is not None:
         check_filling(plan, Path(results))
     failures: dict[str, str] = {}
+    count = 0
     check_jobs(plan, folder)
     if not redraw and not is_done(plan, folder):
         if executor == "ray":
             check_address(ray_address)
         with claim_folder(folder, plan) as lock, chosen(folder, plan, lock) as place:
-            failures = _conduct(plan, folder, place, quiet)
+            failures, count = _conduct(plan, folder, place, quiet)
     written = _write_up(plan, folder, None if results is None else Path(results), quiet, failures)
     if failures:
-        named = name_failures(failures, len(plan.jobs), folder)
+        named = name_failures(failures, count, folder)
         raise RunFailed(f"{named}; the others: {folder / 'table.md'}" if written else named)
     return Results(folder, tuple(written))
 
@@ -218,7 +219,7 @@ def choose_executor(
             from litmus.experiments.ray_executor import ray_executor
 
             return ray_executor(folder, places, ray_address)
-        return nullcontext(LocalExecutor(folder, places or count_places(plan), lock))
+        return nullcontext(LocalExecutor(folder, places or count_places(plan, folder), lock))
 
     return make
 
@@ -227,13 +228,17 @@ def is_done(plan: Plan, folder: Path) -> bool:
     return all(job.look(folder / job.folder).state == "finished" for job in plan.jobs)
 
 
-def count_places(plan: Plan) -> int:
+def count_places(plan: Plan, folder: Path) -> int:
     """One job per core, as far as memory reaches."""
-    return max(1, min(count_cores(), int(find_memory() / (plan.bytes_per_job + PROCESS_BYTES))))
+    most_runs = max(map(count_runs, put_side_by_side(plan.jobs, folder)), default=1)
+    needed = most_runs * plan.bytes_per_job + PROCESS_BYTES
+    return max(1, min(count_cores(), int(find_memory() / needed)))
 
 
-def _conduct(plan: Plan, folder: Path, executor: Executor, quiet: bool) -> dict[str, str]:
-    """Do what is missing; why jobs failed, by their names."""
+def _conduct(
+    plan: Plan, folder: Path, executor: Executor, quiet: bool
+) -> tuple[dict[str, str], int]:
+    """Do what is missing; why jobs failed, by their names, and of how many."""
     interrupt = InterruptFlag()
     with interrupt.catching():
         display = make_sweep_display(plan.name, quiet)
@@ -245,7 +250,7 @@ def _conduct(plan: Plan, folder: Path, executor: Executor, quiet: bool) -> dict[
             sweep.conduct()
         finally:
             display.close()
-    return sweep.failures
+    return sweep.failures, len(jobs)
 
 
 def _write_up(

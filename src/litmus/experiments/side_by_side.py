@@ -10,6 +10,9 @@ from typing import Any
 from litmus.algorithms import ALGORITHMS, read_config
 from litmus.experiments.jobs import Job, Standing, State, TrainJob, build_job, describe_job
 
+MOST_TOGETHER = 10
+"""Runs in one program: each holds what it learns from, twice while they are put together."""
+
 
 @dataclass(frozen=True)
 class SideBySideJob:
@@ -33,15 +36,15 @@ class SideBySideJob:
 
     @property
     def folder(self) -> str:
-        return str(Path(self.jobs[0].folder).parent)
+        """That of the first run; the others' are beside it."""
+        return self.jobs[0].folder
 
     @property
     def steps(self) -> int:
         return sum(job.steps for job in self.jobs)
 
     def look(self, folder: Path) -> Standing:
-        """`folder` is where the runs' own are."""
-        standings = [job.look(folder / Path(job.folder).name) for job in self.jobs]
+        standings = [job.look(path) for job, path in self._pair_with(folder)]
         states: set[State] = {one.state for one in standings}
         state: State = states.pop() if len(states) == 1 else "unfinished"
         known = [one.return_ for one in standings if one.return_ is not None]
@@ -49,17 +52,20 @@ class SideBySideJob:
         return Standing(state, sum(one.done for one in standings), mean)
 
     def check(self, folder: Path) -> None:
-        for job in self.jobs:
-            job.check(folder / Path(job.folder).name)
+        for job, path in self._pair_with(folder):
+            job.check(path)
 
     def work(self, folder: Path) -> None:
         from litmus.training.side_by_side import train_side_by_side
 
-        folders = [folder / Path(job.folder).name for job in self.jobs]
-        for path in folders:
-            TrainJob.wait_for(path)
-        configs = [read_config(job.config["algorithm"], job.options) for job in self.jobs]
-        train_side_by_side(list(zip(configs, folders, strict=True)))
+        runs = [
+            (read_config(job.config["algorithm"], job.options), path)
+            for job, path in self._pair_with(folder)
+        ]
+        train_side_by_side(runs, TrainJob.wait_for)
+
+    def _pair_with(self, folder: Path) -> list[tuple[TrainJob, Path]]:
+        return [(job, folder.parent / Path(job.folder).name) for job in self.jobs]
 
 
 def put_side_by_side(jobs: Sequence[Job], root: Path) -> list[Job]:
@@ -69,15 +75,27 @@ def put_side_by_side(jobs: Sequence[Job], root: Path) -> list[Job]:
         shares = isinstance(job, TrainJob) and can_share(job)
         is_finished = shares and job.look(root / job.folder).state == "finished"
         groups.setdefault(job.group if shares and not is_finished else number, []).append(job)
-    return [
-        SideBySideJob(tuple(map(describe_job, group))) if len(group) > 1 else group[0]
+    parts = [
+        group[first : first + MOST_TOGETHER]
         for group in groups.values()
+        for first in range(0, len(group), MOST_TOGETHER)
     ]
+    return [
+        SideBySideJob(tuple(map(describe_job, part))) if len(part) > 1 else part[0]
+        for part in parts
+    ]
+
+
+def count_runs(job: Job) -> int:
+    """That learn in this job's process."""
+    return len(job.runs) if isinstance(job, SideBySideJob) else 1
 
 
 def can_share(job: TrainJob) -> bool:
     """Whether others of its group may learn in the same program."""
     if not ALGORITHMS.find(job.config["algorithm"]).side_by_side:
+        return False
+    if job.config.get("architecture", "mlp") != "mlp":  # whose rows alone can be stacked
         return False
     device = job.config.get("device")
     if device == "auto":

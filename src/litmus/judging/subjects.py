@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -55,7 +55,10 @@ def find_judge(given: GivenEvaluator, task: TaskChoice | str | None = None) -> J
         path = Path(given)
         given = Run(path) if is_folder(path) else load_evaluator(path)
     if isinstance(given, Run):
-        return Judge(given.evaluator, task or TaskChoice.of(given.config), "training_return")
+        own = TaskChoice.of(given.config)
+        if task is not None:  # its V counts a survival bonus as it learned to
+            task = replace(task, survival_bonus=own.survival_bonus)
+        return Judge(given.evaluator, task or own, "training_return")
     if not isinstance(given, Evaluator):
         raise BadInput(f"what judges is an evaluator or a run, not a {type(given).__name__}")
     if isinstance(given, KernelEvaluator) and given.card:

@@ -6,6 +6,7 @@ are made by the matrix units, three for one, which is as exact as float32 is.
 
 from __future__ import annotations
 
+import logging
 import math
 from functools import lru_cache
 from typing import Any
@@ -14,7 +15,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from litmus.errors import one_line
+from litmus.native.library import are_switched_off
 from litmus.policies.rows import MlpShape
+
+logger = logging.getLogger("litmus")
 
 ROWS, UNITS, INNER = 32, 64, 32
 """Of what a kernel's program computes, and how much of what it sums over it reads at once."""
@@ -22,20 +27,42 @@ PRECISION = "tf32x3"
 KINDS = {"tanh": 1, "relu": 2}
 MOST_WORK = 2**31
 """Products per layer: larger ones are in better hands with torch's library."""
+MOST_POLICIES = 65_535
+"""That the third axis of a kernel's grid may count."""
+LEAST_CAPABILITY = (8, 0)
+"""Of a GPU whose matrix units know the numbers that `PRECISION` is made of."""
 
 
 @lru_cache(maxsize=1)
 def find_kernels() -> Any:
-    """The module with the kernels, None where there is no Triton or nothing that it works for."""
+    """The module with the kernels; None where there is no Triton, it does not work on this machine
+    (it needs a C compiler, for one), or all kernels are switched off. Asked for on a GPU alone."""
+    if are_switched_off() or torch.cuda.get_device_capability() < LEAST_CAPABILITY:
+        return None
     try:
         from litmus.native import gpu_kernels
+
+        _try_out(gpu_kernels)
     except ImportError:
+        return None
+    except Exception as error:  # Triton has errors of its own kinds
+        logger.warning(
+            "Triton does not work here, so torch's kernels are used: %s", one_line(error)
+        )
         return None
     return gpu_kernels
 
 
+def _try_out(kernels: Any) -> None:
+    """Raises what Triton raises where it cannot build or start a kernel."""
+    numbers = [torch.ones(1, device="cuda") for _ in range(6)]
+    kernels.adam_kernel[(1,)](*numbers, 0.9, math.log(0.9), 0.9, math.log(0.9), 1e-8, 1, BLOCK=16)
+
+
 def can_evaluate(shape: MlpShape, flat_params: Tensor, states: Tensor) -> bool:
     if not (flat_params.is_cuda and flat_params.dtype == states.dtype == torch.float32):
+        return False
+    if torch._C._are_functorch_transforms_active() or len(flat_params) > MOST_POLICIES:
         return False
     widest = max(inputs * outputs for inputs, outputs in shape.layer_sizes)
     work = len(flat_params) * states.shape[-2] * widest

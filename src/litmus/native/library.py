@@ -248,10 +248,14 @@ class Library:
         self.lanes = int(self.choose_kernels(lanes)) if is_current else 0
 
 
+def are_switched_off() -> bool:
+    return os.environ.get("LITMUS_NATIVE") == "0"
+
+
 @lru_cache(maxsize=1)
 def find_library() -> Library | None:
     """The compiled kernels, or None where they are missing, unusable or switched off."""
-    if os.environ.get("LITMUS_NATIVE") == "0":
+    if are_switched_off():
         return None
     built = sorted(Path(__file__).parent.glob("_kernels*.so"))
     own = f"_kernels{sysconfig.get_config_var('EXT_SUFFIX')}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import traceback
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -13,6 +14,8 @@ from litmus.seeding import Stream
 
 PACKAGE = str(Path(litmus.errors.__file__).parent)
 MOST_TEXT = 20_000
+TRIES = 3
+"""To write down a traceback."""
 
 LONG_SECONDS = 60.0
 """An episode that runs for longer is told of."""
@@ -65,8 +68,20 @@ def format_traceback(error: BaseException) -> str:
     outside = error.__traceback__
     while outside is not None and _is_ours(outside):
         outside = outside.tb_next
-    lines = traceback.format_exception(type(error), error, outside or error.__traceback__)
-    return "".join(lines).rstrip()
+    return format_whole(error, outside)
+
+
+def format_whole(error: BaseException, step: TracebackType | None = None) -> str:
+    """As Python prints it, from this step on, or from the first.
+
+    The parser that helps Python 3.11 to mark the place within a line now and then fails where other
+    threads need it too.
+    """
+    for _ in range(TRIES):
+        with contextlib.suppress(SystemError):
+            lines = traceback.format_exception(type(error), error, step or error.__traceback__)
+            return "".join(lines).rstrip()
+    return "".join(traceback.format_exception_only(type(error), error)).rstrip()
 
 
 def _is_ours(step: TracebackType) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from litmus.native.library import find_library
 
-PACKAGES = ("litmus-rl", "torch", "gymnasium", "mujoco", "numpy", "safetensors")
+PACKAGES = ("litmus-rl", "torch", "gymnasium", "mujoco", "numpy", "safetensors", "triton")
 
 
 def describe_process() -> dict[str, Any]:

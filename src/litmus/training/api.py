@@ -344,14 +344,18 @@ def _work(
     interrupt: InterruptFlag,
     beside: Beside,
 ) -> Run:
-    from litmus.training.display import SilentDisplay, make_display
+    from litmus.training.display import Display, NotesDisplay, SilentDisplay, make_display
     from litmus.training.memory import is_out_of_memory
     from litmus.training.trainer import Trainer
 
     config = run.config
     done = restored.state.counters.steps if restored else 0
     title = f"{config.algorithm} {config.task}"
-    display = SilentDisplay() if quiet else make_display(title, config.steps, done)
+    display: Display
+    if beside.place is not None:
+        display = NotesDisplay(run.path.name)
+    else:
+        display = SilentDisplay() if quiet else make_display(title, config.steps, done)
     interrupt.tell = display.note
     try:
         trainer = Trainer(run, display, restored, callback, interrupt, beside.place)

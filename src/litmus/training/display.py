@@ -88,6 +88,22 @@ class PlainDisplay:
         pass
 
 
+class NotesDisplay:
+    """For one of several runs of a process: what is to be said, and which of them it is about."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def update(self, steps: int, return_: float | None) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        print(f"{self._name}: {text}", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        pass
+
+
 class SilentDisplay:
     """For library calls that want no output."""
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from harness import run_python
 
 import litmus
 from litmus.native import library
+from litmus.native.gpu_layers import find_kernels
 from litmus.native.library import find_library
 
 
@@ -36,6 +40,44 @@ def test_where_there_is_a_compiler_they_were_built() -> None:
 def test_they_can_be_switched_off() -> None:
     code = "from litmus.native.library import find_library; print(find_library())"
     assert run_python("-c", code, env={"LITMUS_NATIVE": "0"}).stdout == "None\n"
+
+
+@pytest.fixture
+def gpu_kernels(monkeypatch) -> Iterator[Callable[[], Any]]:
+    """Looks for Triton's kernels, on what seems to be a machine with a GPU."""
+    monkeypatch.delenv("LITMUS_NATIVE", raising=False)
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda: (9, 0))
+    monkeypatch.setitem(sys.modules, "litmus.native.gpu_kernels", ModuleType("gpu_kernels"))
+    find_kernels.cache_clear()
+    yield find_kernels
+    find_kernels.cache_clear()
+
+
+def test_where_triton_cannot_build_a_kernel_torch_does_the_work(
+    gpu_kernels, monkeypatch, caplog
+) -> None:
+    """It needs a C compiler, and raises when it first starts a kernel."""
+
+    def lack(kernels: Any) -> None:
+        raise RuntimeError("Failed to find C compiler")
+
+    monkeypatch.setattr("litmus.native.gpu_layers._try_out", lack)
+    assert gpu_kernels() is gpu_kernels() is None
+    (record,) = caplog.records
+    assert "Failed to find C compiler" in record.getMessage()
+
+
+@pytest.mark.parametrize(
+    ("capability", "native", "are_there"),
+    [((9, 0), "1", True), ((9, 0), "0", False), ((7, 5), "1", False)],
+)
+def test_tritons_kernels_can_be_switched_off_and_are_for_newer_gpus(
+    capability, native, are_there, gpu_kernels, monkeypatch
+) -> None:
+    monkeypatch.setenv("LITMUS_NATIVE", native)
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda: capability)
+    monkeypatch.setattr("litmus.native.gpu_layers._try_out", lambda kernels: None)
+    assert (gpu_kernels() is not None) == are_there
 
 
 def train(out: str, **options: Any) -> list[float]:
