@@ -40,6 +40,13 @@ class RunningNormalizer:
         )
         self.count = total
 
+    @property
+    def moments(self) -> Moments | None:
+        """Of all that was merged; None before the first."""
+        if not self.count:
+            return None
+        return Moments(self.count, self.mean, self.squared_deviations)
+
     def freeze(self) -> Normalizer:
         """Return the statistics as they are now; the identity before the first episode."""
         if self.count == 0:
