@@ -47,7 +47,7 @@ from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator, design_evaluator
 from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
 from litmus.evaluators.smoothing import blur
-from litmus.policies.architecture import Architecture, Renormalizes
+from litmus.policies.architecture import Architecture, find_renormalizing
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import FlatPopulation, flatten
 from litmus.rollouts.base import Pending, Round
@@ -300,10 +300,11 @@ class Pssvf(SavesAttributes):
         before = self.normalizer
         self.running_normalizer.merge(self.seen_by_best.moments)
         self.evaluator.set_normalizer(self.normalizer)
-        if not isinstance(self.architecture, Renormalizes):
+        renormalizing = find_renormalizing(self.architecture)
+        if renormalizing is None:
             return theta
         self.learning.forget()  # it knows policies as they saw observations until now
-        settled = self.architecture.renormalize(theta.numpy(), before, self.normalizer)
+        settled = renormalizing.renormalize(theta.numpy(), before, self.normalizer)
         return torch.from_numpy(settled)
 
     def _plan_round(self, number: int, first_episode: int, size: int) -> RoundPlan:

@@ -65,6 +65,16 @@ class Renormalizes(Protocol):
         """The policy that does with the second normaliser what this one does with the first."""
 
 
+def find_renormalizing(architecture: Architecture) -> Renormalizes | None:
+    """The architecture, if it offers that for the networks that it builds: a subclass with another
+    network does not inherit it."""
+    if not isinstance(architecture, Renormalizes):
+        return None
+    kind = type(architecture)
+    owner: Any = next(one for one in kind.__mro__ if "renormalize" in vars(one))
+    return architecture if kind.build is owner.build else None
+
+
 ARCHITECTURES = Registry(
     "architecture",
     {
