@@ -65,12 +65,6 @@ class Beginnings:
         chosen: NDArray[np.float32] = self.found[best if self.are_over else self.met]
         return chosen
 
-    def would_lead(self, returns: Sequence[float]) -> bool:
-        """Whether the finalist that earned these is the best of those that have met."""
-        if self.is_looking or not len(returns):
-            return False
-        return bool(np.mean(returns) > self.earned[: self.met].max(initial=-np.inf))
-
     def take_in(
         self,
         center: NDArray[np.float32],

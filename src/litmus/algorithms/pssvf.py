@@ -47,7 +47,7 @@ from litmus.errors import RunFailed
 from litmus.evaluators.base import Evaluator, design_evaluator
 from litmus.evaluators.gaussian_process import GaussianProcessEvaluator
 from litmus.evaluators.smoothing import blur
-from litmus.policies.architecture import Architecture, find_renormalizing
+from litmus.policies.architecture import Architecture
 from litmus.policies.normalizer import Normalizer
 from litmus.policies.population import FlatPopulation, flatten
 from litmus.rollouts.base import Pending, Round
@@ -180,7 +180,7 @@ class Pssvf(SavesAttributes):
     """Of θ over the rounds, where that is asked for."""
     saved = (
         *("theta", "average", "running_normalizer", "plan", "steps"),
-        *("step_factor", "noise_factor", "beginnings", "seen_by_best", "begun_in"),
+        *("step_factor", "noise_factor", "beginnings", "begun_in"),
     )
 
     def __init__(self, resources: Resources, accelerate: Accelerate = take_as_it_is) -> None:
@@ -202,8 +202,6 @@ class Pssvf(SavesAttributes):
         self.noise_factor = 1.0
         """Of the noise, where that follows what it changes."""
         self.beginnings = Beginnings.expect(config.beginnings, architecture.num_params)
-        self.seen_by_best = RunningNormalizer.empty(self.running_normalizer.mean.size)
-        """What the best of the finalists so far has seen."""
         self.begun_in = 0
         """The round that learning begins in."""
         self.plan = self._plan_round(number=0, first_episode=0, size=config.round_size)
@@ -286,26 +284,12 @@ class Pssvf(SavesAttributes):
                 theta = flatten(self.architecture.build())
         else:
             theta = torch.from_numpy(beginnings.theta)
-        if beginnings.are_over and self.config.normalize_observations:
-            theta = self._settle_into(theta)
         self._move_to(theta)
         self.begun_in = number
         is_final = not (beginnings.is_looking or beginnings.are_over)
         self.plan = self._plan_round(number, first_episode, FINAL_EPISODES if is_final else size)
         if is_final:
             self.plan = replace(self.plan, noise=0.0, most_steps=None)
-
-    def _settle_into(self, theta: Tensor) -> Tensor:  # [P] -> [P]
-        """Normalise by what this policy sees from now on; it goes on doing what it did."""
-        before = self.normalizer
-        self.running_normalizer.merge(self.seen_by_best.moments)
-        self.evaluator.set_normalizer(self.normalizer)
-        renormalizing = find_renormalizing(self.architecture)
-        if renormalizing is None:
-            return theta
-        self.learning.forget()  # it knows policies as they saw observations until now
-        settled = renormalizing.renormalize(theta.numpy(), before, self.normalizer)
-        return torch.from_numpy(settled)
 
     def _plan_round(self, number: int, first_episode: int, size: int) -> RoundPlan:
         return RoundPlan(
@@ -331,25 +315,30 @@ class Pssvf(SavesAttributes):
 
     def _store(self, measured: Round, episodes: list[Episode]) -> None:
         """Keep the round and what was seen in it; what is not finite is left out."""
-        # Until learning begins policies are compared as they see observations in the first round.
-        is_settled = self.is_beginning and measured.number > 0
+        share = self._find_weight(episodes)
         for episode in episodes:
-            if episode.is_finite and not is_settled:
-                self.running_normalizer.merge(episode.moments)
+            if episode.is_finite and share:
+                self.running_normalizer.merge(episode.moments, share)
         earned = self.learning.remember(measured, episodes) if measured.kept else ()
         if self.is_beginning:
             config = self.config
             policies, _ = measured.rebuild_kept(config.seed)
             done = self.steps / config.steps
-            if self.beginnings.would_lead(earned):
-                self.seen_by_best = RunningNormalizer.empty(self.running_normalizer.mean.size)
-                for episode in episodes:
-                    if episode.is_finite:
-                        self.seen_by_best.merge(episode.moments)
             self.beginnings.take_in(measured.flat_params, policies, earned, config.beginnings, done)
         if measured.kept and measured.noise and not self.beginnings.is_looking:
             self._adapt_noise(measured.number)
         self.evaluator.set_normalizer(self.normalizer)
+
+    def _find_weight(self, episodes: Sequence[Episode]) -> float:
+        """As what share of its observations a round counts for the normaliser."""
+        beginnings, normalizer = self.beginnings, self.running_normalizer
+        if not self.is_beginning or not normalizer.count:
+            return 1.0
+        if beginnings.is_looking:  # where poor policies lead is nothing to normalise by
+            return 0.0
+        # Nor is where a single finalist stays for long: none counts more than the others did.
+        fair = normalizer.count / (1 + beginnings.met)
+        return min(1.0, fair / max(1, sum(episode.steps for episode in episodes)))
 
     def _adapt_noise(self, round_number: int) -> None:
         wanted, found = self._find_pace(round_number).noise_change, self.learning.noise_change

@@ -26,10 +26,14 @@ class RunningNormalizer:
     def empty(state_size: int) -> RunningNormalizer:
         return RunningNormalizer(0, np.zeros(state_size), np.zeros(state_size))
 
-    def merge(self, moments: Moments | None) -> None:
-        """A task without moments of its observations leaves them as they are."""
+    def merge(self, moments: Moments | None, share: float = 1.0) -> None:
+        """`share`: of the observations, as how many they count. A task without moments of its
+        observations leaves them as they are."""
         if moments is None:
             return
+        count = max(1, round(share * moments.count))
+        squared = moments.squared_deviations * (count / moments.count)
+        moments = Moments(count, moments.mean, squared)
         total = self.count + moments.count
         difference = moments.mean - self.mean
         self.mean = self.mean + difference * (moments.count / total)
@@ -39,13 +43,6 @@ class RunningNormalizer:
             + np.square(difference) * (self.count * moments.count / total)
         )
         self.count = total
-
-    @property
-    def moments(self) -> Moments | None:
-        """Of all that was merged; None before the first."""
-        if not self.count:
-            return None
-        return Moments(self.count, self.mean, self.squared_deviations)
 
     def freeze(self) -> Normalizer:
         """Return the statistics as they are now; the identity before the first episode."""

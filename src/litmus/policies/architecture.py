@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from litmus.registry import Entry, Registry
 if TYPE_CHECKING:
     import torch
 
-    from litmus.policies.normalizer import Normalizer
     from litmus.policies.rows import Rows
 
 Forward = Callable[[NDArray[np.float32]], NDArray[np.float32]]
@@ -53,26 +52,6 @@ class Architecture(Protocol):
 
         `stack_rows` makes one tensor of the rows.
         """
-
-
-@runtime_checkable
-class Renormalizes(Protocol):
-    """What an architecture may offer beside."""
-
-    def renormalize(
-        self, flat_params: NDArray[np.float32], before: Normalizer, after: Normalizer
-    ) -> NDArray[np.float32]:  # [P] -> [P]
-        """The policy that does with the second normaliser what this one does with the first."""
-
-
-def find_renormalizing(architecture: Architecture) -> Renormalizes | None:
-    """The architecture, if it offers that for the networks that it builds: a subclass with another
-    network does not inherit it."""
-    if not isinstance(architecture, Renormalizes):
-        return None
-    kind = type(architecture)
-    owner: Any = next(one for one in kind.__mro__ if "renormalize" in vars(one))
-    return architecture if kind.build is owner.build else None
 
 
 ARCHITECTURES = Registry(

@@ -24,7 +24,6 @@ from litmus.policies.rows import Activation, MlpShape
 if TYPE_CHECKING:
     import torch
 
-    from litmus.policies.normalizer import Normalizer
     from litmus.policies.rows import Rows
 
 
@@ -55,19 +54,6 @@ class MlpArchitecture:
         from litmus.policies.networks import MlpNetwork
 
         return MlpNetwork(len(self.state_shape), self.shape, self.head)
-
-    def renormalize(
-        self, flat_params: NDArray[np.float32], before: Normalizer, after: Normalizer
-    ) -> NDArray[np.float32]:  # [P] -> [P]
-        """Its first layer makes up for the difference."""
-        inputs, outputs = self.shape.layer_sizes[0]
-        end = inputs * outputs
-        weights = flat_params[:end].reshape(outputs, inputs).astype(np.float64)
-        changed = flat_params.copy()
-        changed[:end] = (weights * (after.std / before.std)).ravel()
-        shift = weights @ ((after.mean - before.mean) / before.std)
-        changed[end : end + outputs] = flat_params[end : end + outputs] + shift
-        return changed
 
     def make_numpy_forward(self, flat_params: NDArray[np.float32]) -> Forward:
         dims, shape, head = len(self.state_shape), self.shape, self.head

@@ -59,3 +59,17 @@ def test_what_was_frozen_stays_as_it_was() -> None:
     frozen = running.freeze()
     running.merge(Moments.of(np.array([[100.0]])))
     assert frozen.mean[0] == 2.0
+
+
+def test_observations_that_count_as_fewer_say_the_same_with_less_weight() -> None:
+    """Four times the same ones, as a quarter each, are these once."""
+    first, more = np.random.default_rng(0).normal(size=(2, 8, 3))
+    weighed, once = RunningNormalizer.empty(3), RunningNormalizer.empty(3)
+    for running in (weighed, once):
+        running.merge(Moments.of(first))
+    for _ in range(4):
+        weighed.merge(Moments.of(more), share=0.25)
+    once.merge(Moments.of(more))
+    assert weighed.count == once.count == 16
+    np.testing.assert_allclose(weighed.mean, once.mean)
+    np.testing.assert_allclose(weighed.freeze().std, once.freeze().std)
