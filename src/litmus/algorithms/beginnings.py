@@ -65,6 +65,16 @@ class Beginnings:
         chosen: NDArray[np.float32] = self.found[best if self.are_over else self.met]
         return chosen
 
+    def weigh(self, seen: int, steps: int) -> float:
+        """As what share of its observations a round of so many steps counts for the normaliser,
+        which has seen so many observations until now."""
+        if self.are_over or not seen:
+            return 1.0
+        if self.is_looking:  # where poor policies lead is nothing to normalise by
+            return 0.0
+        # Nor is where a single finalist stays for long: none counts more than the others did.
+        return min(1.0, seen / (1 + self.met) / max(1, steps))
+
     def take_in(
         self,
         center: NDArray[np.float32],

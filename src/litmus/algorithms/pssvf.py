@@ -315,7 +315,8 @@ class Pssvf(SavesAttributes):
 
     def _store(self, measured: Round, episodes: list[Episode]) -> None:
         """Keep the round and what was seen in it; what is not finite is left out."""
-        share = self._find_weight(episodes)
+        steps = sum(episode.steps for episode in episodes)
+        share = self.beginnings.weigh(self.running_normalizer.count, steps)
         for episode in episodes:
             if episode.is_finite and share:
                 self.running_normalizer.merge(episode.moments, share)
@@ -328,17 +329,6 @@ class Pssvf(SavesAttributes):
         if measured.kept and measured.noise and not self.beginnings.is_looking:
             self._adapt_noise(measured.number)
         self.evaluator.set_normalizer(self.normalizer)
-
-    def _find_weight(self, episodes: Sequence[Episode]) -> float:
-        """As what share of its observations a round counts for the normaliser."""
-        beginnings, normalizer = self.beginnings, self.running_normalizer
-        if not self.is_beginning or not normalizer.count:
-            return 1.0
-        if beginnings.is_looking:  # where poor policies lead is nothing to normalise by
-            return 0.0
-        # Nor is where a single finalist stays for long: none counts more than the others did.
-        fair = normalizer.count / (1 + beginnings.met)
-        return min(1.0, fair / max(1, sum(episode.steps for episode in episodes)))
 
     def _adapt_noise(self, round_number: int) -> None:
         wanted, found = self._find_pace(round_number).noise_change, self.learning.noise_change

@@ -28,7 +28,7 @@ KINDS = {"tanh": 1, "relu": 2}
 MOST_WORK = 2**31
 """Products per layer: larger ones are in better hands with torch's library."""
 MOST_POLICIES = 65_535
-"""That the third axis of a kernel's grid may count."""
+"""As many as the third axis of a kernel's grid can have."""
 LEAST_CAPABILITY = (8, 0)
 """Of a GPU whose matrix units know the numbers that `PRECISION` is made of."""
 
