@@ -22,7 +22,7 @@ def option(name: str, value: object | None = None) -> str:
 
 
 def command(name: str, argument: object) -> str:
-    """A command in a message, which is a function of the same name in the library."""
+    """A command in a message: a function of the library, with spaces for underscores."""
     return f"\x02{name} {argument}\x03"
 
 
@@ -41,7 +41,7 @@ def _spell_for_python(found: re.Match[str]) -> str:
 def _spell_for_shell(found: re.Match[str]) -> str:
     name, kind, value = found.groups()
     if kind == " ":
-        return f"litmus {name} {shlex.quote(value)}"
+        return f"litmus {name.replace('_', ' ')} {shlex.quote(value)}"
     typed = spell_option(name)
     return typed if kind is None else f"{typed} {value}"
 

@@ -27,7 +27,9 @@ class Stream(IntEnum):
     SELECTION = 6  # the same, to choose the policy that is handed over; index: episode
     EXPLORATION = 7  # noise of single actions; index: block of steps
     FIT = 8  # what fitting an evaluator to measured policies draws; index 0
-    JUDGING = 9  # episodes and draws of compare and rank; index: episode
+    JUDGING = 9  # episodes that policies of a zoo are measured in; index: episode
+    REMEASUREMENT = 10  # more of them, for fitting; index: episode
+    VERIFICATION = 11  # of compare, rank and improve, which no evaluator knows; index: episode
 
 
 def make_generator(seed: int, stream: Stream, index: int) -> np.random.Generator:

@@ -22,13 +22,15 @@ from litmus.cli import main
 from litmus.evaluators.kernel import KernelEvaluator
 from litmus.judging.card import ARCHITECTURES, KNOWN, LINEAGES, find_doubts, kendall, regret
 from litmus.judging.data import read_fit_data
-from litmus.judging.rank import Beliefs
+from litmus.judging.episodes import EpisodeRunner
+from litmus.judging.rank import LEAST_EPISODES, NOISE_GUESS, SURE, Beliefs
 from litmus.judging.remeasure import remeasure
 from litmus.judging.subjects import find_judge
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp import MlpArchitecture
 from litmus.policies.normalizer import Normalizer
 from litmus.runs.measured import TaskChoice
+from litmus.seeding import Stream
 
 TASK = "toys:TargetTask"
 HEAD = ActionHead.for_task("auto", TargetTask.actions)
@@ -107,6 +109,77 @@ def test_policies_measured_again_are_what_the_card_speaks_of(folder: Path) -> No
     assert np.array_equal(again.episodes, data.episodes + 3)
     judge = litmus.fit(folder / "zoo", quiet=True, device="cpu", remeasure=1, policies=30, **QUICK)
     assert judge.card["held_out"][LINEAGES]["policies"] == 30
+
+
+def test_what_is_measured_again_or_verified_is_no_copy_of_what_was_measured(
+    finished_run: Path, tmp_path: Path
+) -> None:
+    """An episode that was learned from says nothing new."""
+    task, policy = litmus.Run(finished_run).config.task, litmus.Run(finished_run).policy
+    (record,) = litmus.zoo_add(tmp_path / "zoo", policy, task=task, episodes=3, workers=0)
+    choice = TaskChoice(task)
+    found = []
+    for stream in (Stream.JUDGING, Stream.REMEASUREMENT, Stream.VERIFICATION):
+        with EpisodeRunner(choice, 0, 0, stream) as runner:
+            found.append(tuple(one.return_ for one in runner.run(policy, range(3))))
+    assert found[0] == record.returns
+    assert len(set(found)) == 3
+
+
+def test_what_grows_from_a_policy_of_a_zoo_is_of_its_training(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "zoo", tmp_path / "zoo")
+    zoo = litmus.Zoo(tmp_path / "zoo")
+    first = zoo.records()[0]
+    options = {"noise": 0.4, "count": 1, "seed": 9, "workers": 0}
+    (grown,) = litmus.zoo_grow(tmp_path / "zoo", tmp_path / "zoo/000000.safetensors", **options)
+    assert (grown.lineage, grown.algorithm) == (first.lineage, first.algorithm)
+    (elsewhere,) = litmus.zoo_add(
+        tmp_path / "other", tmp_path / "zoo/000000.safetensors", task=TASK, workers=0
+    )
+    assert (elsewhere.lineage, elsewhere.algorithm) == (first.lineage, first.algorithm)
+
+
+def test_policies_that_differ_in_their_activation_alone_are_two(tmp_path: Path) -> None:
+    params = make_policy(0).flat_params
+    policies = [
+        litmus.Policy(MlpArchitecture((2,), HEAD, (6,), activation), params, Normalizer.identity(2))
+        for activation in ("tanh", "relu")
+    ]
+    assert len(list(litmus.zoo_add(tmp_path / "zoo", policies, task=TASK, workers=0))) == 2
+    assert len(read_fit_data([tmp_path / "zoo"], 10).returns) == 2
+
+
+def test_a_lineage_beside_which_there_is_next_to_nothing_counts_as_the_only_one(
+    folder: Path, tmp_path: Path
+) -> None:
+    options = {"task": TASK, "workers": 0}
+    list(litmus.zoo_add(tmp_path / "zoo", make_policy(0), lineage="one", **options))
+    grow = {"noise": 0.4, "count": 24, "workers": 0, "lineage": "one"}
+    list(litmus.zoo_grow(tmp_path / "zoo", make_policy(0), **grow))
+    list(litmus.zoo_add(tmp_path / "zoo", make_policy(1), lineage="other", **options))
+    judge = litmus.fit(tmp_path / "zoo", quiet=True, device="cpu", **QUICK)
+    assert not judge.card["intervals_hold_for_other_lineages"]
+
+
+def test_weights_that_are_no_numbers_are_refused(judge: KernelEvaluator, tmp_path: Path) -> None:
+    broken = make_policy(0)
+    with torch.no_grad():
+        next(broken.network.parameters()).fill_(np.nan)
+    for call in (
+        lambda: litmus.rank(judge, [make_policy(1), broken], budget=10),
+        lambda: judge.predict([make_policy(1), broken]),
+        lambda: list(litmus.zoo_add(tmp_path / "zoo", broken, task=TASK, workers=0)),
+    ):
+        with pytest.raises(litmus.BadInput, match="not (all )?finite"):
+            call()
+
+
+def test_runs_that_end_after_other_numbers_of_steps_are_other_tasks(
+    finished_run: Path, tmp_path: Path
+) -> None:
+    train_tiny(tmp_path / "short", max_episode_steps=3)
+    with pytest.raises(litmus.BadInput, match="one task, with the same options"):
+        read_fit_data([finished_run, tmp_path / "short"], 100)
 
 
 def test_one_training_is_one_lineage_however_it_is_named(
@@ -230,6 +303,30 @@ def test_ranking_finds_the_best_without_an_evaluator_that_is_right() -> None:
     assert np.argmax(beliefs.posterior()[0]) == 9
 
 
+def test_the_best_is_not_said_to_be_found_before_it_was_seen_twice(judge: KernelEvaluator) -> None:
+    """The same policy twice: nothing can tell which is better."""
+    found = litmus.rank(judge, [make_policy(1, TARGET), make_policy(1, -0.9)], budget=40)
+    assert len(found.returns[found.order[0]]) >= 2
+
+
+def test_few_are_sure_and_wrong_where_episodes_vary_as_much_as_policies() -> None:
+    """V is as right as it says, and nothing is known of the noise."""
+    generator, sure, right = np.random.default_rng(0), 0, 0
+    for _ in range(60):
+        truth = generator.normal(size=6)
+        beliefs = Beliefs(np.zeros(6), np.ones(6), NOISE_GUESS)
+        for _ in range(60):
+            place = beliefs.choose_next(generator)
+            beliefs.returns[place].append(float(truth[place] + generator.normal()))
+            probabilities = beliefs.find_probabilities(generator)
+            best = int(probabilities.argmax())
+            if probabilities[best] >= SURE and len(beliefs.returns[best]) >= LEAST_EPISODES:
+                sure, right = sure + 1, right + (best == truth.argmax())
+                break
+    assert sure >= 20
+    assert right >= 0.85 * sure
+
+
 def test_rank_measures_against_known_values() -> None:
     assert kendall(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 2.0])) == pytest.approx(1 / 3)
     assert kendall(np.array([1.0, 1.0]), np.array([1.0, 2.0])) is None
@@ -330,9 +427,9 @@ BAD: dict[str, Callable[[Path], list[object]]] = {
     "good.safetensors exists already": lambda f: [
         *("fit", f / "zoo", "--out", f / "good.safetensors"),
     ],
-    "--budget 1": lambda f: [
+    "--budget must be at least 1": lambda f: [
         *("compare", f / "judge.safetensors", f / "good.safetensors", f / "bad.safetensors"),
-        *("--budget", 1),
+        *("--budget", 12),
     ],
     "--task": lambda f: ["zoo", "add", "new", f / "good.safetensors"],
     "there is no zoo at nowhere": lambda f: ["zoo", "list", "nowhere"],

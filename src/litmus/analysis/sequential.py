@@ -44,11 +44,23 @@ class PairedTest:
         self._for_second = self._for_second * (1 - SHARES * cut)
         if self.verdict == "undecided":
             opinion = float(np.clip(self.opinion, LEAST_OPINION, 1 - LEAST_OPINION))
-            if self.evidence("first") * self.error_rate * opinion >= 1:
+            # Where rare differences are large, most may say one thing and their mean another.
+            mean = float(np.mean(self.differences))
+            if mean > 0 and self.evidence("first") * self.error_rate * opinion >= 1:
                 self.verdict = "first"
-            elif self.evidence("second") * self.error_rate * (1 - opinion) >= 1:
+            elif mean < 0 and self.evidence("second") * self.error_rate * (1 - opinion) >= 1:
                 self.verdict = "second"
         return self.verdict
+
+    def count_least(self) -> int:
+        """Pairs that it takes where each says the same: fewer decide nothing."""
+        pairs = []
+        for difference in (1.0, -1.0):
+            test = PairedTest(self.error_rate, self.opinion)
+            while test.add(difference) == "undecided":
+                pass
+            pairs.append(len(test.differences))
+        return max(pairs)
 
     def evidence(self, side: Literal["first", "second"]) -> float:
         """What a stake of 1 on this side has become."""

@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     verdict = {"first": "A is better", "second": "B is better"}.get(found.verdict, "undecided")
     if options.json:
         described = {
-            "predicts": found.unit,
+            "predicts": found.predicts,
             "verdict": {"first": "A", "second": "B"}.get(found.verdict, "undecided"),
             "probability_a_better": found.opinion,
             "error_rate": found.error_rate,

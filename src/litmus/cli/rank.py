@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> None:
         mean, spread = float(found.means[place]), float(found.spreads[place])
         if options.json:
             described = {"mean": mean, "std": spread, "returns": list(found.returns[place])}
-            described["predicts"] = found.unit
+            described["predicts"] = found.predicts
             if position == 1:
                 described["probability_best"] = found.probability
             said = describe_estimate(found.estimate, place)

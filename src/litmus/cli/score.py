@@ -19,6 +19,7 @@ from litmus.cli.judging_options import (
     show_estimate,
 )
 from litmus.options import OneLineParser
+from litmus.streams import stdout_for_results
 
 
 def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
@@ -32,10 +33,11 @@ def add_arguments(parser: OneLineParser, words: Sequence[str]) -> None:
 def run(options: argparse.Namespace) -> None:
     from litmus.judging.subjects import find_judge, find_policies
 
-    judge = find_judge(options.evaluator, read_task(options))
-    policies = find_policies(options.files, judge, read_reading(options))
-    started = time.perf_counter()
-    estimate = judge.evaluator.predict(policies)
+    with stdout_for_results():
+        judge = find_judge(options.evaluator, read_task(options))
+        policies = find_policies(options.files, judge, read_reading(options))
+        started = time.perf_counter()
+        estimate = judge.evaluator.predict(policies)
     milliseconds = 1000 * (time.perf_counter() - started) / len(policies)
     if options.json:
         for place, path in enumerate(options.files):

@@ -123,7 +123,9 @@ def find_other_options(old: Mapping[str, Any] | None, new: Mapping[str, Any] | N
 
 
 def complete_options(old: Mapping[str, Any], new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Options that litmus did not have yet had their defaults, where all others are the same."""
+    """Without options that litmus has no more, if they were off. Those that it did not have yet had
+    their defaults, where all others are the same."""
+    old = {name: value for name, value in old.items() if value or name in new}
     if any(name not in new or new[name] != value for name, value in old.items()) or old == new:
         return old
     try:

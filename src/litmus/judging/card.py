@@ -124,7 +124,7 @@ def share_of_best(predicted: Floats, measured: Floats, count: int) -> float | No
 
 def show_card(card: dict[str, Any]) -> list[str]:
     """For people: one line for each kind of policy that was held out."""
-    lines = [f"{'':30} policies  Spearman  error (guessing)  coverage  width"]
+    lines = [f"{'':27} policies Spearman error (guessing) coverage width"]
     for kind in KINDS:
         found = card["held_out"].get(kind)
         if found is None:
@@ -133,8 +133,8 @@ def show_card(card: dict[str, Any]) -> list[str]:
         errors = f"{found['error']:.3g} ({found['guessing_error']:.3g})"
         name = kind.removeprefix("policies ")
         lines.append(
-            f"{name:30} {found['policies']:8,}  {spearman:>8}  {errors:>16}  "
-            f"{found['coverage']:8.2f}  {found['width']:5.3g}"
+            f"{name:27} {found['policies']:8,} {spearman:>8} {errors:>16} "
+            f"{found['coverage']:8.2f} {found['width']:5.3g}"
         )
     return lines
 

@@ -14,9 +14,16 @@ from litmus.evaluators.base import Estimate
 from litmus.evaluators.calibration import CONFIDENCE
 from litmus.fields import MOST_EPISODES, check_type, check_whole
 from litmus.judging.episodes import EpisodeRunner, pick
-from litmus.judging.subjects import GivenEvaluator, GivenPolicy, find_judge, find_policies
+from litmus.judging.subjects import (
+    GivenEvaluator,
+    GivenPolicy,
+    Predicts,
+    find_judge,
+    find_policies,
+)
 from litmus.policies.foreign import Reading
 from litmus.runs.measured import TaskChoice
+from litmus.seeding import Stream
 
 
 @dataclass(frozen=True)
@@ -29,8 +36,8 @@ class Comparison:
     differences: tuple[float, ...]
     """First less second, in each pair of episodes."""
     error_rate: float
-    unit: str
-    """What was predicted and measured: the return, or the training return."""
+    predicts: Predicts
+    """What was predicted and measured."""
 
     @property
     def episodes(self) -> int:
@@ -63,8 +70,6 @@ def compare(
     error_rate = check_type("error_rate", error_rate, float)
     if not 0 < error_rate < 0.5:
         raise BadInput(f"{option('error_rate')} must be between 0 and 0.5, not {error_rate}")
-    if budget == 1:
-        raise BadInput(f"{option('budget')} 1 is too few: each policy needs an episode")
     judge = find_judge(evaluator, task)
     one, other = find_policies([first, second], judge, reading)
     estimate = judge.evaluator.predict([one, other])
@@ -73,11 +78,16 @@ def compare(
         verdict: Verdict = "undecided"
         if opinion is not None and max(opinion, 1 - opinion) >= 1 - error_rate:
             verdict = "first" if opinion > 0.5 else "second"
-        return Comparison(verdict, estimate, opinion, (), error_rate, judge.unit)
+        return Comparison(verdict, estimate, opinion, (), error_rate, judge.predicts)
     test = PairedTest(error_rate, 0.5 if opinion is None else opinion)
+    if budget < 2 * (least := test.count_least()):
+        raise BadInput(
+            f"{option('budget')} must be at least {2 * least} here, an episode of each policy in "
+            f"{least} pairs: fewer cannot decide with an error rate of {error_rate:g}"
+        )
     with (
-        EpisodeRunner(judge.require_task(), seed) as ours,
-        EpisodeRunner(judge.require_task(), seed) as theirs,
+        EpisodeRunner(judge.require_task(), seed, stream=Stream.VERIFICATION) as ours,
+        EpisodeRunner(judge.require_task(), seed, stream=Stream.VERIFICATION) as theirs,
     ):
         for index in range(budget // 2):
             values = [
@@ -87,7 +97,7 @@ def compare(
             if test.add(values[0] - values[1]) != "undecided":
                 break
     return Comparison(
-        test.verdict, estimate, opinion, tuple(test.differences), error_rate, judge.unit
+        test.verdict, estimate, opinion, tuple(test.differences), error_rate, judge.predicts
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,6 +22,8 @@ from litmus.runs.measured import MeasuredPolicies, MeasuredPolicy, TaskChoice
 from litmus.runs.zoo import Source, read_measured
 
 SHARE_OF_MEMORY = 0.5
+FEWEST_LEFT = 5
+"""Policies of other lineages, to learn from where one is left out."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,12 @@ class FitData:
         return tuple(self.policies[0].architecture.state_shape)
 
     @cached_property
+    def can_leave_lineages_out(self) -> bool:
+        """Whether enough is left to learn from without any one of them."""
+        _, counts = np.unique(self.lineages, return_counts=True)
+        return len(counts) > 1 and len(self.lineages) - int(counts.max()) >= FEWEST_LEFT
+
+    @cached_property
     def lineage_names(self) -> list[str]:
         return sorted(set(self.lineages.tolist()))
 
@@ -66,7 +74,9 @@ def read_fit_data(
     sources = [read_measured(path) for path in paths]
     task = sources[0].task
     for path, source in zip(paths, sources, strict=True):
-        if source.task.task != task.task or source.task.env_kwargs != task.env_kwargs:
+        # Returns count a survival bonus anyway, and data may lie anywhere.
+        same = replace(source.task, survival_bonus=task.survival_bonus, data=task.data)
+        if same != task:
             raise BadInput(
                 f"{path} was measured in {source.task.task} and {paths[0]} in {task.task}: an "
                 "evaluator is for one task, with the same options"
@@ -112,13 +122,13 @@ def drop_copies(
 ) -> tuple[list[MeasuredPolicy], list[NDArray[np.float32]]]:
     """Each policy once, as it was measured in most episodes, with its flat parameters."""
     built = [one.build().copy() for one in policies]
-    places: dict[bytes, int] = {}
+    places: dict[tuple[Architecture, bytes], int] = {}
     for place, (one, flat_params) in enumerate(zip(policies, built, strict=True)):
         parts = (flat_params, one.normalizer.mean, one.normalizer.std)
-        content = hashlib.sha256(b"".join(part.tobytes() for part in parts)).digest()
-        known = places.setdefault(content, place)
+        numbers = hashlib.sha256(b"".join(part.tobytes() for part in parts)).digest()
+        known = places.setdefault((one.architecture, numbers), place)
         if len(one.returns) > len(policies[known].returns):
-            places[content] = place
+            places[one.architecture, numbers] = place
     kept = sorted(places.values())
     return [policies[place] for place in kept], [built[place] for place in kept]
 

@@ -25,10 +25,16 @@ MOST_AT_ONCE = 256
 
 
 class EpisodeRunner:
-    """Runs episodes of one task; episode n starts alike for every policy."""
+    """Runs episodes of one task; episode n of a stream starts alike for every policy."""
 
-    def __init__(self, task: TaskChoice, seed: int = 0, workers: int | None = 0) -> None:
-        self.spec, self.seed, self.workers = task.spec, seed, workers
+    def __init__(
+        self,
+        task: TaskChoice,
+        seed: int = 0,
+        workers: int | None = 0,
+        stream: Stream = Stream.JUDGING,
+    ) -> None:
+        self.spec, self.seed, self.workers, self.stream = task.spec, seed, workers, stream
         self._collectors: dict[Architecture, Collector] = {}
 
     def run(self, policy: Judgeable, indices: Sequence[int]) -> list[Episode]:
@@ -58,7 +64,7 @@ class EpisodeRunner:
         found: list[Episode] = []
         for start in range(0, len(indices), MOST_AT_ONCE):
             some = indices[start : start + MOST_AT_ONCE]
-            request = Request(flat_params, policy.normalizer, 0.0, Stream.JUDGING, some)
+            request = Request(flat_params, policy.normalizer, 0.0, self.stream, some)
             found += self._find_collector(policy.architecture).start(request).result()
         return found
 
@@ -71,14 +77,14 @@ class EpisodeRunner:
 
     def _run_function(self, policy: Judgeable, index: int) -> Episode:
         """The episode that a policy of litmus would meet, for anything that can be asked."""
-        generator = make_generator(self.seed, Stream.JUDGING, index)
+        generator = make_generator(self.seed, self.stream, index)
         seed = int(generator.integers(2**31))
         task = self.spec.build()
         try:
             head = ActionHead.for_task("auto", task.actions)
             return task.run_episode(AskedPolicy(policy, head, generator), seed)
         except (Exception, SystemExit) as error:
-            name = name_episode(Stream.JUDGING, index)
+            name = name_episode(self.stream, index)
             raise make_error(describe_failure(error, name)) from error
         finally:
             task.close()

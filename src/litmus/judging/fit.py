@@ -135,13 +135,15 @@ def _fit(data: FitData, settings: FitSettings, tell: Tell) -> KernelEvaluator:
     candidate = CANDIDATES[chosen]
     calibration = calibrate(list_left_out(data, parts, chosen))
     answers = {
-        LINEAGES if len(data.lineage_names) > 1 else TIMES: answer_left_out(data, parts),
+        LINEAGES if data.can_leave_lineages_out else TIMES: answer_left_out(data, parts),
         KNOWN: answer_known(data, parts, chosen, calibration),
     }
     for number, (kind, name, places) in enumerate(others):
         tell(f"leaving out {name}", 2 + len(folds) + number, total)
         solver = Solver(asked, np.setdiff1d(np.arange(len(data.returns)), places))
         asked_about = data.trusted(places)
+        if not len(asked_about):
+            continue
         said = solver.judge([solver.solve(candidate)], asked_about)[0]
         found = _answer(name, data, asked_about, said, solver.mean, solver.std, calibration)
         answers.setdefault(kind, []).append(found)
@@ -157,14 +159,15 @@ def divide(data: FitData, settings: FitSettings) -> list[tuple[str, ...]]:
     names = data.lineage_names
     order = make_generator(settings.seed, Stream.FIT, 1).permutation(len(names))
     count = min(settings.folds, len(names))
-    if count < 2:
+    if not data.can_leave_lineages_out:
         return [(f"block {number}",) for number in range(BLOCKS)]
     return [tuple(names[place] for place in order[part::count]) for part in range(count)]
 
 
 def find_places(data: FitData, lineages: Sequence[str]) -> Places:
-    """Policies of these lineages; of a single one, the blocks of its history stand for lineages."""
-    if len(data.lineage_names) > 1:
+    """Policies of these lineages; of a single one, or of one beside which there are next to none,
+    the blocks of its history stand for lineages."""
+    if data.can_leave_lineages_out:
         return np.flatnonzero(np.isin(data.lineages, list(lineages)))
     blocks = np.arange(len(data.returns)) * BLOCKS // len(data.returns)
     return np.flatnonzero(np.isin(blocks, [int(name.split()[1]) for name in lineages]))
@@ -267,7 +270,7 @@ def _answer(
 
 def _by_lineage(data: FitData, part: Part) -> Iterator[tuple[str, Places]]:
     """The left-out lineages of a part, and where their policies are among those left out."""
-    if len(data.lineage_names) == 1:
+    if not data.can_leave_lineages_out:
         yield part.lineages[0], np.arange(len(part.left_out))
         return
     names = data.lineages[part.left_out]
@@ -315,7 +318,7 @@ def write_card(
             "most": float(data.returns.max()),
         },
         "episode_spread": data.episode_spread,
-        "intervals_hold_for_other_lineages": len(data.lineage_names) > 1,
+        "intervals_hold_for_other_lineages": data.can_leave_lineages_out,
         "settings": {**asdict(settings), "kernel": asdict(candidate)},
         "calibration": {
             "floor": calibration.floor,

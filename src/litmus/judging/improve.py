@@ -42,6 +42,7 @@ from litmus.policies.policy import Policy
 from litmus.policies.population import MixedPopulation
 from litmus.runs.directory import as_bad_input
 from litmus.runs.measured import TaskChoice
+from litmus.seeding import Stream
 
 FARTHEST = 0.9
 """Of left-out policies, by their distance: beyond that nobody knows what V says."""
@@ -138,6 +139,8 @@ def climb(
         # The lower bound alone has a peak at every cluster of policies that V knows well.
         goal = seen.mean if step <= settings.steps * SHARE_ON_MEAN else seen.low
         loss = PULL * (seen.distance - ascent.farthest).clamp_min(0) - goal
+        if not loss.requires_grad:
+            raise BadInput("a policy that takes the likeliest choice alone has no slope to follow")
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
@@ -215,7 +218,7 @@ class Ascent:
 def _verify(
     judge: Judge, before: Policy, after: Policy, episodes: int, seed: int
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    with EpisodeRunner(judge.require_task(), seed, None) as runner:
+    with EpisodeRunner(judge.require_task(), seed, None, Stream.VERIFICATION) as runner:
         measured = [
             tuple(pick(one, judge.predicts) for one in runner.run(policy, range(episodes)))
             for policy in (before, after)

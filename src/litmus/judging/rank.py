@@ -23,6 +23,7 @@ from litmus.judging.subjects import (
     GivenEvaluator,
     GivenPolicy,
     Judge,
+    Predicts,
     find_judge,
     find_policies,
 )
@@ -34,8 +35,10 @@ Floats = NDArray[np.float64]
 
 SURE = 0.95
 DRAWS = 2000
-NOISE_GUESS = 0.1
+NOISE_GUESS = 1.0
 """Of one episode, where nothing is known: of the standard deviation of what V predicts."""
+LEAST_EPISODES = 2
+"""Of a policy that is said to be the best: one tells nothing of how episodes vary."""
 GUESS_COUNTS = 3
 """Episodes that a guess of the noise is worth."""
 MOST_TRIES = 50
@@ -101,7 +104,7 @@ class Ranking:
     returns: tuple[tuple[float, ...], ...]
     """What each earned."""
     estimate: Estimate
-    unit: str
+    predicts: Predicts
 
     @property
     def episodes(self) -> int:
@@ -127,17 +130,19 @@ def rank(
     found = find_policies(policies, judge, reading)
     estimate = judge.evaluator.predict(found)
     beliefs = start_beliefs(judge, estimate)
-    generator = make_generator(seed, Stream.JUDGING, 2**40)
+    generator = make_generator(seed, Stream.VERIFICATION, 2**40)
     probabilities = beliefs.find_probabilities(generator)
     if budget:
-        with EpisodeRunner(judge.require_task(), seed) as runner:
+        with EpisodeRunner(judge.require_task(), seed, stream=Stream.VERIFICATION) as runner:
             for _ in range(budget):
                 place = beliefs.choose_next(generator)
                 index = len(beliefs.returns[place])
                 episode = runner.run(found[place], [index])[0]
                 beliefs.returns[place].append(pick(episode, judge.predicts))
                 probabilities = beliefs.find_probabilities(generator)
-                if probabilities.max() >= SURE:
+                best = int(probabilities.argmax())
+                has_shown = len(beliefs.returns[best]) >= LEAST_EPISODES
+                if probabilities[best] >= SURE and has_shown:
                     break
     means, spreads = beliefs.posterior()
     order = tuple(int(place) for place in np.argsort(-means, kind="stable"))
@@ -148,7 +153,7 @@ def rank(
         float(probabilities[order[0]]),
         tuple(map(tuple, beliefs.returns)),
         estimate,
-        judge.unit,
+        judge.predicts,
     )
 
 

@@ -11,6 +11,7 @@ from litmus.judging.data import FitData
 from litmus.judging.episodes import EpisodeRunner
 from litmus.judging.progress import Tell
 from litmus.judging.visits import build_policy
+from litmus.seeding import Stream
 
 PER_LINEAGE = 40
 
@@ -23,7 +24,7 @@ def remeasure(data: FitData, episodes: int, seed: int, tell: Tell) -> FitData:
         places = np.flatnonzero(data.lineages == name)
         chosen += [int(place) for place in places[spread_evenly(len(places), PER_LINEAGE)]]
     variances = []
-    with EpisodeRunner(data.task, seed, None) as runner:
+    with EpisodeRunner(data.task, seed, None, Stream.REMEASUREMENT) as runner:
         for number, place in enumerate(chosen):
             tell("measuring again", number, len(chosen))
             policy = build_policy(data.measured[place])

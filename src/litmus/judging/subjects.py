@@ -11,11 +11,12 @@ from typing import Literal
 from litmus.errors import BadInput, option
 from litmus.evaluators.base import Evaluator, load_evaluator
 from litmus.evaluators.kernel import KernelEvaluator
-from litmus.files import is_folder
+from litmus.files import is_folder, refuse_read_only
 from litmus.policies.foreign import Reading, read_policy
 from litmus.policies.foreign_layers import Spaces
 from litmus.policies.judgeable import Judgeable
 from litmus.policies.policy import Policy
+from litmus.runs.directory import as_bad_input
 from litmus.runs.measured import TaskChoice
 from litmus.runs.run import Run
 
@@ -111,6 +112,8 @@ def check_fit(policy: Policy, spaces: Spaces) -> None:
         )
     if policy.architecture.head.actions != spaces.actions:
         raise BadInput("the policy takes other actions than the task")
+    if not bool(policy.flat_params.isfinite().all()):
+        raise BadInput("the policy has weights that are not finite numbers")
 
 
 def check_out(out: Path | str) -> Path:
@@ -123,6 +126,8 @@ def check_out(out: Path | str) -> Path:
     for taken in (path, path.with_suffix(".json")):
         if os.path.lexists(taken):
             raise BadInput(f"{taken} exists already: choose another {option('out')}")
+    with as_bad_input(path):
+        refuse_read_only(path)
     return path
 
 
@@ -135,13 +140,15 @@ def load_policy(
     prefix: str = "",
     normalizer: Path | str | None = None,
 ) -> Policy:
-    """Read a policy from any file: litmus' own, Stable-Baselines3's .zip, a torch `state_dict`,
-    safetensors. Nothing in it is executed.
+    """Read a policy from a run or any file: litmus' own, Stable-Baselines3's .zip, a torch
+    `state_dict`, safetensors. Nothing in it is executed.
 
     All but litmus' own need the `task`. A file of tensors alone needs `activation` (of the hidden
     layers) and `output` (tanh or clip); `prefix` picks one of several networks. `normalizer` is a
     JSON or npz file with the mean and std or var of observations.
     """
+    if is_folder(Path(path)):
+        return Run(path).policy
     spaces = None if task is None else find_spaces(TaskChoice(task))
     known = None if normalizer is None else str(normalizer)
     return read_policy(Path(path), spaces, Reading(activation, output, prefix, known)).policy

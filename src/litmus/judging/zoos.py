@@ -21,7 +21,7 @@ from litmus.rollouts.machine import check_workers
 from litmus.runs.measured import TaskChoice, name_lineage
 from litmus.runs.provenance import describe_process
 from litmus.runs.run import Run
-from litmus.runs.zoo import Record, Zoo, digest_policy
+from litmus.runs.zoo import Record, Zoo, digest_policy, find_record
 from litmus.seeding import perturb
 
 MOST_GROWN = 100_000
@@ -138,6 +138,10 @@ class _Measuring:
         """The policy, and where it comes from. `near`: the folder that lineages are named from."""
         if isinstance(given, Policy):
             policy, folder, by, source = given, "unknown", "unknown", "Python"
+        elif not isinstance(given, GivenMember):
+            raise BadInput(
+                f"a zoo holds policies of litmus, runs and files, not a {type(given).__name__}"
+            )
         else:
             path = given.path if isinstance(given, Run) else Path(given)
             source = str(path)
@@ -148,7 +152,9 @@ class _Measuring:
                 found = read_policy(path, spaces, self.reading)
                 policy, by = found.policy, found.algorithm
                 folder = name_lineage(path.parent, near)
-                if (path.parent / "config.json").is_file():  # the policy file of a run
+                if (record := find_record(path)) is not None:  # of a training that is known
+                    folder, by = Zoo(path.parent).name_lineage(record, near), record.algorithm
+                elif (path.parent / "config.json").is_file():  # the policy file of a run
                     by = Run(path.parent).config.algorithm
         check_fit(policy, spaces)
         return _Member(policy, self.lineage or folder, self.algorithm or by, source)

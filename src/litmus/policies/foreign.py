@@ -7,17 +7,18 @@ the user must: a guess would be another policy.
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from litmus.errors import BadInput, one_line, option
 from litmus.files import read_json
 from litmus.policies.foreign_layers import (
+    Layer,
     ObservationStatistics,
     Spaces,
     build_policy,
@@ -62,6 +63,11 @@ def read_policy(path: Path, spaces: Spaces | None, reading: Reading | None = Non
     do without."""
     reading = reading or Reading()
     if is_own(path):
+        if reading.normalizer is not None:
+            raise BadInput(
+                f"{path} has a normaliser of its own: {option('normalizer')} is for files of "
+                "tensors alone"
+            )
         return FoundPolicy(Policy.load(path), "unknown")
     if spaces is None:
         raise BadInput(f"{path} does not say what task it is for; name it with {option('task')}")
@@ -71,10 +77,10 @@ def read_policy(path: Path, spaces: Spaces | None, reading: Reading | None = Non
         archive = open_zip(path, data)
         if is_sb3(archive):
             return FoundPolicy(*read_sb3(path, archive, spaces, statistics))
-    tensors = (
-        read_safetensors(path, data) if path.suffix == ".safetensors" else read_torch(path, data)
-    )
-    policy = _read_tensors(path, tensors, spaces, reading, statistics)
+    is_in_order = path.suffix != ".safetensors"  # these are sorted
+    tensors = read_torch(path, data) if is_in_order else read_safetensors(path, data)
+    layers = find_layers(str(path), tensors, reading.prefix, is_in_order=is_in_order)
+    policy = _build(path, layers, spaces, reading, statistics)
     return FoundPolicy(policy, "unknown")
 
 
@@ -123,14 +129,13 @@ def _read_npz(path: Path) -> dict[str, NDArray[Any]]:
         raise BadInput(f"{path} is not an npz file of numbers: {one_line(error)}") from error
 
 
-def _read_tensors(
+def _build(
     path: Path,
-    tensors: dict[str, Tensor],
+    layers: Sequence[Layer],
     spaces: Spaces,
     reading: Reading,
     statistics: ObservationStatistics | None,
 ) -> Policy:
-    layers = find_layers(str(path), tensors, reading.prefix)
     if len(layers) > 1 and reading.activation is None:
         raise BadInput(
             f"{path} holds tensors alone; say what its hidden layers do with "

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -54,31 +54,72 @@ class ObservationStatistics:
     """Normalised ones are clipped to ± this; 0: they are not."""
 
 
-def find_layers(where: str, tensors: Mapping[str, Tensor], prefix: str = "") -> list[Layer]:
-    """Matrices whose name begins with `prefix`, in the order of the numbers in their names, each
-    with the bias beside it; BadInput where they do not follow each other."""
-    names = [name for name in tensors if name.startswith(prefix) and tensors[name].ndim == 2]
-    layers = []
-    for name in sorted(names, key=_natural):
-        weight = tensors[name]
-        beside = name[: -len("weight")] + "bias" if name.endswith("weight") else ""
-        bias = tensors.get(beside)
-        if bias is None:
-            bias = torch.zeros(len(weight))
-        if bias.shape != weight.shape[:1]:
-            raise BadInput(f"{where}: '{beside}' is not of the size of '{name}'")
-        layers.append(Layer(weight, bias))
-    if not layers:
-        raise BadInput(f"{where} holds no matrix{f' under {prefix!r}' if prefix else ''}")
+SPREAD = re.compile(r"(^|[._])(log_?std|action_scale|action_bias)$")
+"""What is kept beside a perceptron and does not change its likeliest action: how widely actions are
+drawn, and a task's bounds."""
+
+
+def find_layers(
+    where: str, tensors: Mapping[str, Tensor], prefix: str = "", *, is_in_order: bool = True
+) -> list[Layer]:
+    """Matrices whose name begins with `prefix`, each with the bias beside it; BadInput where they
+    do not follow each other, or where there is anything else. They come as they stand in the file
+    if that is the order they were made in, else by the numbers in their names."""
+    own = {name: tensors[name] for name in tensors if name.startswith(prefix)}
+    names = [name for name, one in own.items() if one.ndim == 2 and _end(name) == "weight"]
+    if not names:
+        raise BadInput(
+            f"{where} holds no matrix{f' under {prefix!r}' if prefix else ''} whose name ends in "
+            "'weight'"
+        )
+    if not is_in_order:
+        names.sort(key=_natural)
+        _refuse_unordered(where, own, names)
+    layers = [_find_layer(where, own, name) for name in names]
+    parts = sorted({name.partition(".")[0] for name in own if "." in name})
+    named = f"; {option('prefix')} names the part that acts, of {', '.join(parts)[:200]}"
     for one, following in pairwise(layers):
         if one.weight.shape[0] != following.weight.shape[1]:
-            parts = sorted({name.partition(".")[0] for name in names if "." in name})
-            named = f"; {option('prefix')} names the part that acts, of {', '.join(parts)[:200]}"
             raise BadInput(
                 f"{where} is not one perceptron: a layer with {one.weight.shape[0]} outputs is "
                 f"followed by one with {following.weight.shape[1]} inputs{named if parts else ''}"
             )
+    known = {*names, *map(_beside, names)}
+    if odd := [name for name in own if name not in known and not SPREAD.search(name)]:
+        raise BadInput(
+            f"{where} is not a plain perceptron: it also holds '{odd[0]}'"
+            f"{named if len(parts) > 1 else ''}"
+        )
     return layers
+
+
+def _find_layer(where: str, tensors: Mapping[str, Tensor], name: str) -> Layer:
+    weight, beside = tensors[name], _beside(name)
+    bias = tensors.get(beside)
+    if bias is None:
+        bias = torch.zeros(len(weight))
+    if bias.shape != weight.shape[:1]:
+        raise BadInput(f"{where}: '{beside}' is not of the size of '{name}'")
+    return Layer(weight, bias)
+
+
+def _refuse_unordered(where: str, tensors: Mapping[str, Tensor], names: Sequence[str]) -> None:
+    """Layers of one shape could change places unless numbers say which is first."""
+    for one, other in combinations(names, 2):
+        is_numbered = re.sub(r"\d+", "", one) == re.sub(r"\d+", "", other)
+        if tensors[one].shape == tensors[other].shape and not is_numbered:
+            raise BadInput(
+                f"{where} does not say which of '{one}' and '{other}' is first: number the layers "
+                "in their names"
+            )
+
+
+def _beside(name: str) -> str:
+    return name.removesuffix("weight") + "bias"
+
+
+def _end(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def build_policy(

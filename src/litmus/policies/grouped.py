@@ -70,6 +70,8 @@ class GroupedPopulation:
         for group in self._groups.values():
             found.append(self._ask(group, states))
             places += group
+        if not all(bool(one.isfinite().all()) for one in found):
+            raise BadInput("a policy's action parameters are not all finite numbers")
         sizes = sorted({one.shape[2] for one in found})
         if len(sizes) > 1:
             raise BadInput(f"these policies have different numbers of action parameters: {sizes}")

@@ -30,6 +30,8 @@ from litmus.policies.policy import Policy
 from litmus.tasks.base import DiscreteActions
 
 TENSORS, DESCRIPTION = "policy.pth", "data"
+LIBRARIES = ("stable_baselines3", "sb3_contrib")
+"""Whose classes of policies do what is known of them."""
 SUPPORTED = "PPO, A2C, DDPG, TD3, SAC and ARS"
 
 ACTIVATIONS = {
@@ -118,6 +120,12 @@ def _refuse_others(path: Path, tensors: Mapping[str, Tensor], described: dict[st
         raise BadInput(f"{path} is not a plain perceptron: it holds '{odd[0]}'")
     if any(name.startswith("actor.mu.0") for name in tensors) and "actor.log_std" in tensors:
         raise BadInput(f"{path} is a SAC agent with state-dependent exploration: it is not read")
+    extractor = _read_object(described.get("policy_kwargs")).get("features_extractor_class")
+    made_by = str(_read_object(described.get("policy_class")).get("__module__", LIBRARIES[0]))
+    if extractor is not None and "FlattenExtractor" not in str(extractor):
+        raise BadInput(f"{path} has a features extractor of its own: it is not read")
+    if made_by.partition(".")[0] not in LIBRARIES:
+        raise BadInput(f"{path} has a policy class of its own, from {made_by[:40]}: it is not read")
     space = _read_object(described.get("action_space"))
     kind = str(space.get(":type:", ""))
     if "MultiDiscrete" in kind or "MultiBinary" in kind:

@@ -103,7 +103,7 @@ def read_run(path: Path) -> MeasuredPolicies:
         raise BadInput(
             f"{path} keeps no measured policies: it has not begun, all episodes that it kept were "
             "cut short, or it is of an algorithm that measures one policy alone; add that to a "
-            f"zoo: {command('zoo', 'add')}"
+            f"zoo: {command('zoo_add', 'ZOO')}"
         )
     return MeasuredPolicies(TaskChoice.of(run.config), found)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 
 from litmus.errors import BadInput, command, option
 from litmus.files import TENSORS_CHECKSUM, is_folder, open_plain, read_own_json, write_json
+from litmus.policies.architecture import architecture_to_json
 from litmus.policies.policy import Policy
 from litmus.runs.directory import LOCK, as_bad_input
 from litmus.runs.measured import (
@@ -159,12 +161,11 @@ class Zoo:
         policies = []
         for record in self.records():
             policy = self.load(record.number)
-            folder = self.parent / record.lineage
-            lineage = name_lineage(folder, Path()) if folder.is_dir() else record.lineage
+            lineage = self.name_lineage(record, Path())
             flat_params: NDArray[np.float32] = policy.flat_params.numpy()
             policies.append(
                 MeasuredPolicy(
-                    f"{record.number:06d}",
+                    self.name(record.number),
                     policy.architecture,
                     policy.normalizer,
                     partial(_keep, flat_params),
@@ -175,8 +176,15 @@ class Zoo:
                 )
             )
         if not policies:
-            raise BadInput(f"{self.path} holds no policies yet; add some: {command('zoo', 'add')}")
+            raise BadInput(
+                f"{self.path} holds no policies yet; add some: {command('zoo_add', self.path)}"
+            )
         return MeasuredPolicies(self.task, policies)
+
+    def name_lineage(self, record: Record, near: Path) -> str:
+        """As a zoo beside which `near` is would call it."""
+        folder = self.parent / record.lineage
+        return name_lineage(folder, near) if folder.is_dir() else record.lineage
 
     def _read_record(self, path: Path) -> tuple[Record, str]:
         values = read_own_json(path)
@@ -199,11 +207,15 @@ class Zoo:
         found = self.path.glob("*.record.json")
         return sorted(path for path in found if path.name.partition(".")[0].isdecimal())
 
+    @staticmethod
+    def name(number: int) -> str:
+        return f"{number:06d}"
+
     def _policy_path(self, number: int) -> Path:
-        return self.path / f"{number:06d}.safetensors"
+        return self.path / f"{self.name(number)}.safetensors"
 
     def _record_path(self, number: int) -> Path:
-        return self.path / f"{number:06d}.record.json"
+        return self.path / f"{self.name(number)}.record.json"
 
 
 Source: TypeAlias = Zoo | Run | Path | str
@@ -223,8 +235,17 @@ def read_measured(given: Source) -> MeasuredPolicies:
     return read_run(path)
 
 
+def find_record(path: Path) -> Record | None:
+    """What is known of the policy in this file, if it is one of a zoo."""
+    if not Zoo.exists(path.parent):
+        return None
+    zoo = Zoo(path.parent)
+    return next((one for one in zoo.records() if zoo.name(one.number) == path.stem), None)
+
+
 def digest_policy(policy: Policy) -> str:
-    found = hashlib.sha256()
+    architecture = architecture_to_json(policy.architecture)
+    found = hashlib.sha256(json.dumps(architecture, sort_keys=True).encode())
     for name, tensor in sorted(policy.state_dict().items()):
         found.update(name.encode())
         found.update(tensor.cpu().numpy().tobytes())

@@ -35,6 +35,8 @@ def choose_device(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name == "cuda" and not torch.cuda.is_available():
         raise BadInput(f"{option('device', 'cuda')}: no CUDA GPU is available here")
+    if name not in ("cpu", "cuda"):
+        raise BadInput(f"{option('device', name)}: choose from auto, cpu, cuda")
     return torch.device(name)
 
 

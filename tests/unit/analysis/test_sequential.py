@@ -75,5 +75,18 @@ def test_a_right_opinion_decides_sooner_and_a_wrong_one_later() -> None:
     assert count(0.99) <= count(0.5) <= count(0.01)
 
 
+def test_fewer_pairs_than_it_takes_decide_nothing() -> None:
+    least = PairedTest(0.05, 0.5).count_least()
+    test = PairedTest(0.05, 0.5)
+    said = [test.add(1.0) for _ in range(least)]
+    assert said == ["undecided"] * (least - 1) + ["first"]
+
+
+def test_the_first_is_not_called_better_where_rare_losses_outweigh_what_it_wins() -> None:
+    test = PairedTest()
+    for number in range(200):
+        assert test.add(-12.0 if number % 10 == 3 else 1.0) != "first"
+
+
 def test_policies_that_do_the_same_are_never_told_apart() -> None:
     assert decide(np.zeros(100)) == "undecided"

@@ -172,6 +172,15 @@ def test_an_option_that_is_newer_than_the_file_had_its_default(write: Fill) -> N
     assert find_other_options(None, None) == ""
 
 
+def test_an_option_that_there_is_no_more_makes_a_difference_only_where_it_was_on(
+    write: Fill,
+) -> None:
+    options = write(tasks=(WALK,))[WALK]["plain"]["options"]
+    older = {name: value for name, value in options.items() if name != "recency"}
+    assert find_other_options({**older, "gone": 0.0, "left": []}, options) == ""
+    assert "gone 0.5" in find_other_options({**older, "gone": 0.5}, options)
+
+
 def test_the_file_says_which_seeds_each_commit_made(write: Fill, tmp_path: Path) -> None:
     (origin,) = write(seeds=(0, 1))[WALK]["plain"]["origins"]
     assert origin["seeds"] == [0, 1]

@@ -83,6 +83,59 @@ def test_a_state_dict_acts_as_its_network(
         torch.testing.assert_close(policy(states), expected.float(), atol=1e-6, rtol=0)
 
 
+class Named(torch.nn.Module):
+    """Layers whose names do not say which is first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.base, self.mid = torch.nn.Linear(3, 4), torch.nn.Linear(4, 4)
+        self.inner, self.out = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = torch.tanh(self.mid(torch.tanh(self.base(x))))
+        found: torch.Tensor = self.out(torch.tanh(self.inner(hidden)))
+        return found
+
+
+def test_layers_come_in_the_order_that_they_were_made_in(tmp_path: Path) -> None:
+    network, states = Named(), torch.randn(20, 3)
+    torch.save(network.state_dict(), tmp_path / "named.pt")
+    save_file(network.state_dict(), tmp_path / "named.safetensors")
+    policy = read_policy(tmp_path / "named.pt", SPACES, TANH).policy
+    low, high = torch.tensor(BOX.low), torch.tensor(BOX.high)
+    expected = (low + high) / 2 + (high - low) / 2 * torch.tanh(network(states))
+    torch.testing.assert_close(policy(states), expected.float(), atol=1e-6, rtol=0)
+    with pytest.raises(BadInput, match="number the layers"):
+        read_policy(tmp_path / "named.safetensors", SPACES, TANH)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        torch.nn.LayerNorm(5),
+        torch.nn.BatchNorm1d(5),
+        torch.nn.PReLU(),
+        torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(5, 5)),
+        torch.nn.Conv1d(5, 5, 1),
+    ],
+)
+def test_what_is_no_plain_perceptron_is_refused(odd: torch.nn.Module, tmp_path: Path) -> None:
+    actor = make_actor()
+    torch.save(torch.nn.Sequential(actor[0], odd, *actor[1:]).state_dict(), tmp_path / "odd.pt")
+    with pytest.raises(BadInput, match="not a plain perceptron"):
+        read_policy(tmp_path / "odd.pt", SPACES, TANH)
+
+
+def test_what_else_a_policy_keeps_is_no_layer(tmp_path: Path) -> None:
+    actor = make_actor()
+    beside = {"log_std": torch.zeros(2), "action_scale": torch.ones(2)}
+    torch.save({**actor.state_dict(), **beside}, tmp_path / "actor.pt")
+    read_policy(tmp_path / "actor.pt", SPACES, TANH)
+    torch.save({f"W{n}": one for n, one in enumerate(actor.parameters())}, tmp_path / "raw.pt")
+    with pytest.raises(BadInput, match="ends in 'weight'"):
+        read_policy(tmp_path / "raw.pt", SPACES, TANH)
+
+
 def test_a_normaliser_file_is_applied_and_clips(tmp_path: Path) -> None:
     actor = make_actor()
     torch.save(actor.state_dict(), tmp_path / "actor.pt")
