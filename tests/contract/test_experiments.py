@@ -353,6 +353,8 @@ MISTAKES = [
     (["weighting", "--executor", "rai"], "unknown --executor 'rai'; did you mean 'ray'?"),
     (["weighting", "--ray-address", "here:1"], "--ray-address is for --executor ray"),
     (["weighting", "--results", "table.md"], "--results takes a file that ends in .json"),
+    (["weighting", "--results", "new/x.json", "--out", "new"], "has files of its own"),
+    (["weighting", "--seeds", "9" * 5000], "--seeds takes a number of seeds or a range"),
     (["weighting", "--results", "file/x.json"], "cannot write to file/x.json"),
     (["weighting", "--out", "file"], "cannot write to file"),
     (["weighting", "--out", "full"], "full exists already"),

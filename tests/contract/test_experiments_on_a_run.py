@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,23 @@ def test_the_command_writes_every_value_and_goes_on_where_it_was(trained: Path) 
     before = [path.stat().st_mtime_ns for path in kept]
     assert main(words) == 0
     assert [path.stat().st_mtime_ns for path in kept] == before
+    assert "checksum" not in json.loads(Path("experiments/clone/table.json").read_text())
+
+
+def test_a_result_is_of_the_run_as_it_is_now_wherever_it_lies(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["experiment", "clone", "--states", "2", "--steps", "2", "--seeds", "1", "--jobs", "1"]
+    shutil.copytree(trained, tmp_path / "run")
+    assert main([*words, "--run", "run"]) == 0
+    kept = Path("experiments/clone/runs/2-states/seed-0/result.json")
+    before = kept.stat().st_mtime_ns
+    assert main([*words, "--run", str(tmp_path / "run")]) == 0
+    assert kept.stat().st_mtime_ns == before
+    litmus.resume("run", steps=litmus.Run("run").config.steps + 80, quiet=True)
+    capsys.readouterr()
+    assert main([*words, "--run", "run"]) == 2
+    assert_one_line(capsys.readouterr().err, "a result of other settings")
 
 
 BAD = {

@@ -114,9 +114,21 @@ def _label_groups(configs: Sequence[dict[str, Any]]) -> list[str]:
     labels = [_label(config, leading or ["task", "algorithm"], []) for config in configs]
     if len(set(labels)) == len(labels):
         return labels  # a task or an algorithm brings its own values; the table has them
-    return (
-        [_label(config, leading, others[:LABEL_PARTS]) for config in configs] if others else labels
-    )
+    if others:
+        labels = [_label(config, leading, others[:LABEL_PARTS]) for config in configs]
+    return _tell_apart(labels, configs)
+
+
+def _tell_apart(labels: Sequence[str], configs: Sequence[dict[str, Any]]) -> list[str]:
+    """What is still called alike also says by what else it differs."""
+    told = list(labels)
+    while alike := sorted({one for one in told if told.count(one) > 1}):
+        for label in alike:
+            places = [place for place, one in enumerate(told) if one == label]
+            differing = find_differences([configs[place] for place in places])[:LABEL_PARTS]
+            for place in places:
+                told[place] = f"{label}, {_label(configs[place], [], differing)}"
+    return told
 
 
 def _label(config: dict[str, Any], plain: Sequence[str], named: Sequence[str]) -> str:

@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> None:
         with stdout_for_results():
             choose_executor(options.executor, options.ray_address, options.jobs)
             if options.results is not None:
-                check_results(Path(options.results))
+                check_results(Path(options.results), folder)
             plan = make_plan(options.name, make_choices(**chosen, may_download=False))
             if options.results is not None:
                 check_filling(plan, Path(options.results))

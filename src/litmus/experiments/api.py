@@ -97,7 +97,7 @@ def experiment(
     folder = Path(out) if out is not None else choose_folder(name)
     chosen = choose_executor(executor, ray_address, jobs)
     if results is not None:
-        check_results(Path(results))
+        check_results(Path(results), folder)
     require_packages("PIL", "matplotlib")
     plan = make_plan(name, choices)
     if results is not None:
@@ -125,8 +125,13 @@ def check_jobs(plan: Plan, folder: Path) -> None:
         job.check(folder / job.folder)
 
 
-def check_results(path: Path) -> None:
+def check_results(path: Path, folder: Path) -> None:
     """BadInput for what cannot be written, before the work of many hours."""
+    if path.resolve().parent == folder.resolve():
+        raise BadInput(
+            f"{option('results')} cannot be in {folder}, which has files of its own: that file is "
+            "for what several such folders have"
+        )
     if path.suffix != ".json":
         raise BadInput(f"{option('results')} takes a file that ends in .json, not '{path}'")
     for one in (path, path.with_suffix(".md")):

@@ -136,7 +136,7 @@ class Grid:
         beside = chosen if choices.algorithms else self.beside
         bases = [self.find(one, choices.preset) for one in chosen if one not in BASELINES]
         if not bases:
-            alone = " and ".join(chosen)
+            alone = " and ".join(chosen or beside)
             raise BadInput(f"{alone} alone: no experiment; choose an algorithm of litmus as well")
         if len(bases) * math.prod(map(len, self.grid.values())) > MOST_RUNS:
             raise BadInput(f"the grid has more than {MOST_RUNS:,} combinations")

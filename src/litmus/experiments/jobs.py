@@ -120,7 +120,7 @@ class TrainJob:
         measured = ("evaluation", "handed_over")
         evaluated = [event.get("mean") for event in events if event["event"] in measured]
         latest = evaluated[-1] if evaluated else None
-        if is_finished and _has_config(folder):
+        if is_finished and not find_problem(folder):
             return Standing("finished", self.steps, latest)
         done = max((int(event.get("steps", 0)) for event in events), default=0)
         return Standing("unfinished", min(self.steps, done), latest)
@@ -131,7 +131,7 @@ class TrainJob:
         from litmus.runs.run import Run
         from litmus.training.api import CHANGE_NO_RESULT, refuse_other_config
 
-        if not (folder / "config.json").is_file() or not _has_config(folder):
+        if not (folder / "config.json").is_file() or find_problem(folder):
             return  # damaged: that is this run's own failure, and no reason to stop the others
         wanted = read_config(self.config["algorithm"], self.options)
         is_finished = self.look(folder).state == "finished"  # wherever that was done
@@ -155,12 +155,12 @@ class TrainJob:
         return {name: value for name, value in self.config.items() if name != "algorithm"}
 
 
-def _has_config(folder: Path) -> bool:
-    """Whether the run's configuration can be read."""
+def find_problem(folder: Path) -> str:
+    """Why the run's configuration cannot be read; nothing where it can."""
     from litmus.runs.run import Run
 
     try:
         _ = Run(folder).config
-    except BadInput:
-        return False
-    return True
+    except BadInput as error:
+        return str(error)
+    return ""

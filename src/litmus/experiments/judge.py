@@ -22,9 +22,9 @@ from litmus.evaluators.kernel import KernelEvaluator
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.jobs import Job, TrainJob, name_folder
 from litmus.experiments.plan import Choices, Plan
-from litmus.experiments.results_file import add_result
-from litmus.experiments.sb3_agents import judge_agents
-from litmus.files import read_json, write_json
+from litmus.experiments.results_file import add_result, read_results
+from litmus.experiments.sb3_agents import AgentsJob, judge_agents, make_agents_jobs
+from litmus.files import to_text, write_bytes
 from litmus.judging.data import thin
 from litmus.judging.episodes import EpisodeRunner
 from litmus.judging.fit import fit
@@ -32,6 +32,7 @@ from litmus.judging.improve import improve
 from litmus.judging.rank import rank
 from litmus.judging.visits import build_policy
 from litmus.reports.progress import ReportProgress
+from litmus.runs.directory import as_bad_input
 from litmus.runs.measured import MeasuredPolicy, TaskChoice, read_run
 from litmus.runs.provenance import describe_process
 
@@ -49,7 +50,10 @@ REMEASURED = 4
 class JudgeGrid(Grid):
     def plan(self, name: str, choices: Choices) -> Plan:
         plan = super().plan(name, choices)
-        return replace(plan, write_up=partial(write_up, plan.jobs), read_results=read_json)
+        tasks = dict.fromkeys(job.task for job in plan.jobs if isinstance(job, TrainJob))
+        jobs = (*plan.jobs, *make_agents_jobs(tasks))
+        write = partial(write_up, jobs)
+        return replace(plan, jobs=jobs, write_up=write, read_results=read_results)
 
 
 def write_up(
@@ -69,12 +73,13 @@ def write_up(
         out = folder / f"{name_folder(task)}.safetensors"
         judge = fit(runs, quiet=True, remeasure=REMEASURED)
         judge.save(out)
-        agents = judge_agents(judge, task, folder / "sb3" / name_folder(task))
+        agents = judge_agents(judge, task, folder / AgentsJob(task).folder)
         table[task] = {**describe_task(judge, runs), "stable_baselines3": agents}
         written.append(out)
         if results is not None:
             add_result(results, "judge", task, table[task])
-    write_json(folder / "table.json", table)
+    with as_bad_input(folder):
+        write_bytes(folder / "table.json", to_text(table).encode())
     return [*written, folder / "table.json", *([results] if results is not None else [])]
 
 

@@ -20,8 +20,7 @@ from litmus.experiments.jobs import Job
 from litmus.experiments.offline_settings import PRESETS, read_settings
 from litmus.experiments.plan import OF_ONE_RUN, Choices, Plan
 from litmus.experiments.result_job import ResultJob
-from litmus.experiments.results_file import add_result
-from litmus.files import read_json
+from litmus.experiments.results_file import add_result, read_results
 from litmus.reports.progress import ReportProgress
 from litmus.runs.directory import as_bad_input
 from litmus.tasks.image_sets import read_image_set
@@ -70,16 +69,17 @@ class OfflineImages:
         for preset in presets:
             if preset not in PRESETS:
                 raise BadInput(f"{name} has no preset '{preset}'{suggest(preset, PRESETS)}")
-        places = check_image_sets(name, choices.tasks or self.tasks, choices)
+        tasks = tuple(dict.fromkeys(choices.tasks or self.tasks))
+        places = check_image_sets(name, tasks, choices)
         jobs = tuple(
             make_job(task, choices, preset, seed)
             for seed in choices.seeds or SEEDS
-            for task in choices.tasks or self.tasks
+            for task in tasks
             for preset in presets
         )
         largest = max(check_size(job) for job in jobs)
         of_climbs = partial(write_up, self.title, jobs)
-        return Plan(name, self.title, jobs, of_climbs, largest, places, read_json)
+        return Plan(name, self.title, jobs, of_climbs, largest, places, read_results)
 
 
 def make_job(task: str, choices: Choices, preset: str, seed: int) -> OfflineJob:

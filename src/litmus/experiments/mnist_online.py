@@ -20,8 +20,7 @@ from litmus.experiments.image_results import (
 )
 from litmus.experiments.jobs import Job, TrainJob
 from litmus.experiments.plan import Choices, Plan, WriteUp
-from litmus.experiments.results_file import add_result
-from litmus.files import read_json
+from litmus.experiments.results_file import add_result, read_results
 from litmus.reports.image_runs import read_loss
 from litmus.reports.progress import ReportProgress
 from litmus.runs.run import Run
@@ -71,7 +70,7 @@ class OnlineImages:
         )
         plan = grid.plan(name, replace(choices, probing_states=None, data=None, preset=None))
         of_images = partial(write_up, plan.write_up, plan.jobs)
-        return replace(plan, write_up=of_images, read_results=read_json)
+        return replace(plan, write_up=of_images, read_results=read_results)
 
 
 def write_up(

@@ -14,17 +14,19 @@ from litmus.errors import BadInput, option
 from litmus.experiments.jobs import Job
 from litmus.experiments.plan import Choices, Plan
 from litmus.experiments.result_job import ResultJob
-from litmus.experiments.results_file import add_result
+from litmus.experiments.results_file import add_result, read_results
 from litmus.fields import Values
-from litmus.files import read_json, write_json
+from litmus.files import to_text, write_bytes
 from litmus.registry import import_named
 from litmus.reports.comparison_table import show_mean, write_markdown_table
 from litmus.reports.figures import Chart
 from litmus.reports.html import show_number
 from litmus.reports.plots import write_figures
 from litmus.reports.progress import ReportProgress
+from litmus.runs.directory import as_bad_input
 from litmus.runs.provenance import describe_process
 from litmus.runs.run import Run
+from litmus.runs.zoo import digest_policy, digest_tensors
 
 REPEATS = (0, 1, 2, 3, 4)
 
@@ -49,11 +51,14 @@ class RepeatJob(ResultJob):
 
     def find(self, folder: Path) -> dict[str, Any]:
         repeat = cast(Repeat, import_named(self.repeat, "experiment"))
-        about = {"provenance": describe_process()}
+        about = {"run": self.run, "provenance": describe_process()}
         return {**about, **repeat(Run(self.run), self.settings, self.seed)}
 
     def describe(self) -> dict[str, Any]:
-        return {"run": self.run, **super().describe()}
+        """The run as it is now, wherever it lies."""
+        run = Run(self.run)
+        evaluator = digest_tensors(run.evaluator.state_dict())
+        return {"policy": digest_policy(run.policy), "evaluator": evaluator, **super().describe()}
 
 
 @dataclass(frozen=True)
@@ -80,7 +85,7 @@ class OfRun:
             for label, values in self.settings(name, choices, run).items()
         )
         of_repeats = partial(write_up, name, self.title, self.draw, jobs)
-        return Plan(name, self.title, jobs, of_repeats, read_results=read_json)
+        return Plan(name, self.title, jobs, of_repeats, read_results=read_results)
 
 
 def write_up(
@@ -119,12 +124,13 @@ def write_up(
         table[f"{task}, {label}"] = {key: entry[key] for key in ("mean", "std", "returns")}
         if results is not None:
             add_result(results, task, label, entry)
-    write_json(folder / "table.json", table)
     rows = [
         (name, show_mean(one["mean"], one["std"]), " ".join(map(show_number, one["returns"])))
         for name, one in table.items()
     ]
     text = write_markdown_table(("Task", "Return, mean ± sd", "Every repeat"), rows)
-    (folder / "table.md").write_text(f"# {title}\n\n{text}\n")
     tables = [folder / "table.md", folder / "table.json"]
+    with as_bad_input(folder):
+        write_bytes(tables[0], f"# {title}\n\n{text}\n".encode())
+        write_bytes(tables[1], to_text(table).encode())
     return [*written, *tables, *([results] if results is not None else [])]

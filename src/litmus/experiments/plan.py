@@ -79,7 +79,7 @@ def read_seeds(value: Any) -> tuple[int, ...]:
     elif _is_whole(value):
         found = _count_seeds(0, value - 1)
     else:
-        words = re.fullmatch(r"([0-9_]+)(?:-([0-9_]+))?", str(value).strip())
+        words = re.fullmatch(r"([0-9_]{1,20})(?:-([0-9_]{1,20}))?", str(value).strip())
         if words is None:
             raise BadInput(
                 f"{option('seeds')} takes a number of seeds or a range such as 100-109, "

@@ -29,6 +29,7 @@ from litmus.errors import BadInput, suggest
 from litmus.experiments.baselines import BASELINES
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.plan import read_seeds
+from litmus.experiments.random_policy import UNTRAINED
 from litmus.fields import MOST_STEPS, Values, check_whole
 from litmus.files import read_json, read_plain
 
@@ -83,6 +84,8 @@ def _read_variants(path: Path, values: Values) -> dict[str, Variant]:
     preset = _read_text(path, "preset", values.get("preset", "default"))
     own: dict[str, Variant] = {}
     for name, described in _read_table(path, "variants", values.get("variants", {})).items():
+        if name in (*BASELINES, UNTRAINED):
+            raise BadInput(f"{path}: a variant cannot be called '{name}', which is another thing")
         options = dict(_read_table(path, f"variants.{name}", described))
         algorithm = _read_text(
             path, f"variants.{name}.algorithm", options.pop("algorithm", "pssvf")

@@ -55,24 +55,26 @@ class RandomJob:
 
     def read_returns(self, folder: Path) -> dict[int, float | None]:
         """The mean return of each seed; None for those that are not measured."""
+        means = self._read_means(folder)
+        return {seed: means.get(str(seed)) for seed in self.seeds}
+
+    def _read_means(self, folder: Path) -> dict[str, float]:
+        """Of all seeds that are there."""
         try:
             known = read_own_json(folder / "returns.json")
         except BadInput:
-            known = {}
-        if known.get("measured") != self.describe():
-            known = {}
-        means = known.get("means", {})
-        return {seed: means.get(str(seed)) for seed in self.seeds}
+            return {}
+        means: dict[str, float] = known.get("means", {})
+        return means if known.get("measured") == self.describe() else {}
 
     def work(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         task = make_task_spec(self.task, "keep", self.env_kwargs, self.max_episode_steps).build()
-        known = self.read_returns(folder)
+        means = dict(self._read_means(folder))
         try:
-            means = {
-                str(seed): self._measure(task, seed) if mean is None else mean
-                for seed, mean in known.items()
-            }
+            for seed in self.seeds:
+                if str(seed) not in means:
+                    means[str(seed)] = self._measure(task, seed)
         finally:
             task.close()
         write_json(folder / "returns.json", {"measured": self.describe(), "means": means})

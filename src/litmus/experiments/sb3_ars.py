@@ -64,7 +64,8 @@ class Sb3ArsJob:
         return Standing("unfinished", min(done, self.steps), mean)
 
     def check(self, folder: Path) -> None:
-        require_packages("stable_baselines3", "sb3_contrib", extra="sb3")
+        if self.look(folder).state != "finished":
+            require_packages("stable_baselines3", "sb3_contrib", extra="sb3")
 
     def read_record(self, folder: Path) -> RunRecord | None:
         """As a report shows it; None where it is not finished."""

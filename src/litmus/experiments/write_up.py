@@ -13,7 +13,7 @@ from litmus.analysis.groups import Group
 from litmus.analysis.records import RunRecord, read_record
 from litmus.errors import BadInput
 from litmus.experiments.fill_table import fill, make_untrained_cells
-from litmus.experiments.jobs import Job, TrainJob
+from litmus.experiments.jobs import Job, TrainJob, find_problem
 from litmus.experiments.random_policy import RANDOM, RandomJob
 from litmus.experiments.sb3_ars import SB3_ARS, Sb3ArsJob
 from litmus.experiments.seed_results import (
@@ -112,7 +112,7 @@ def read_grid(
     beside = _read_sb3_ars(jobs, folder, missing)
     cells = [read_cell(group, subject.paper) for group in (*groups, *beside)]
     for one in jobs:
-        cells += _read_random(one, folder / one.folder) if isinstance(one, RandomJob) else []
+        cells += _read_random(one, folder, missing) if isinstance(one, RandomJob) else []
     if len(cells) > len(groups):
         cells += make_untrained_cells(cells)
     order = list(dict.fromkeys(job.task for job in trained))
@@ -144,7 +144,8 @@ def _read_finished(job: TrainJob, folder: Path) -> tuple[RunRecord | None, str]:
     if standing.state == "missing":
         return None, "not begun"
     if standing.state == "unfinished":
-        return None, f"at {standing.done / job.steps:.0%}"
+        problem = find_problem(folder / job.folder)
+        return None, problem or f"at {standing.done / job.steps:.0%}"
     record = read_record(folder / job.folder)
     # Where evaluations may be lost, what is left of them is not how the run ended.
     lost = any(problem.startswith(METRICS) for problem in record.problems)
@@ -153,8 +154,11 @@ def _read_finished(job: TrainJob, folder: Path) -> tuple[RunRecord | None, str]:
     return replace(record.without_rounds(), name=job.name), "; ".join(record.problems)
 
 
-def _read_random(job: RandomJob, folder: Path) -> list[CellResults]:
-    found = job.read_returns(folder)
+def _read_random(job: RandomJob, folder: Path, missing: list[str]) -> list[CellResults]:
+    found = job.read_returns(folder / job.folder)
+    missing += [
+        f"{job.name}, seed {seed}: not measured" for seed, mean in found.items() if mean is None
+    ]
     known = [SeedResult(seed, mean, 0) for seed, mean in found.items() if mean is not None]
     cell = CellResults(job.task, RANDOM, sort_seeds(known), select_options(job.describe()))
     return [cell] if known else []

@@ -126,6 +126,8 @@ class DetailsInProgress:
         torch.set_num_threads(1)  # the renderer needs the other cores
         try:
             self._examine(run)
+            known = record.problems
+            self.details.notes += [one for one in run.warnings if one not in known]
         except Stopped:
             if self._rendering is not None:
                 self._rendering.cancel()

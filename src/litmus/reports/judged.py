@@ -18,7 +18,7 @@ from litmus.judging.card import KINDS, LINEAGES, TIMES
 from litmus.judging.compare import find_opinion
 from litmus.judging.subjects import find_judge
 from litmus.reports.figures import Chart, Panel, Series, View
-from litmus.reports.html import show_number, table
+from litmus.reports.html import note, show_number, table
 from litmus.reports.sections import Sections
 
 MOST_COMPARED = 8
@@ -36,6 +36,8 @@ class Verdicts:
     card: Mapping[str, Any]
     records: Sequence[RunRecord]
     estimate: Estimate
+    problems: Sequence[str] = ()
+    """Why policies of other runs could not be asked."""
 
 
 def judge_runs(path: Path | str, records: Sequence[RunRecord]) -> Verdicts:
@@ -48,14 +50,24 @@ def judge_runs(path: Path | str, records: Sequence[RunRecord]) -> Verdicts:
     judged = [one for one in records if one.run is not None and one.task == task]
     if not judged:
         raise BadInput(f"{path} judges policies of {task}, and no run is one of that task")
-    policies = [one.run.policy for one in judged if one.run is not None]
-    return Verdicts(evaluator.card, judged, evaluator.predict(policies))
+    policies, asked, problems = [], [], []
+    for one in judged:
+        assert one.run is not None
+        try:
+            policies.append(one.run.policy)
+            asked.append(one)
+        except BadInput as error:
+            problems.append(f"run {one.name}: {error}")
+    if not asked:
+        raise BadInput(problems[0])
+    return Verdicts(evaluator.card, asked, evaluator.predict(policies), problems)
 
 
 def add_judged(sections: Sections, verdicts: Verdicts) -> None:
     shown = [draw_held_out(verdicts.card), draw_scores(verdicts)]
     body = write_card(verdicts.card) + sections.draw(shown)
     body += write_scores(verdicts) + write_comparisons(verdicts)
+    body += note(verdicts.problems, "What could not be judged") if verdicts.problems else ""
     sections.add("judged", "Judged by a fitted evaluator", INTRODUCTION, body)
 
 

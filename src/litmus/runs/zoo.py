@@ -16,7 +16,7 @@ import fcntl
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
 from litmus.errors import BadInput, command, option
 from litmus.files import TENSORS_CHECKSUM, is_folder, open_plain, read_own_json, write_json
@@ -245,8 +246,12 @@ def find_record(path: Path) -> Record | None:
 
 def digest_policy(policy: Policy) -> str:
     architecture = architecture_to_json(policy.architecture)
-    found = hashlib.sha256(json.dumps(architecture, sort_keys=True).encode())
-    for name, tensor in sorted(policy.state_dict().items()):
+    return digest_tensors(policy.state_dict(), json.dumps(architecture, sort_keys=True))
+
+
+def digest_tensors(tensors: Mapping[str, Tensor], about: str = "") -> str:
+    found = hashlib.sha256(about.encode())
+    for name, tensor in sorted(tensors.items()):
         found.update(name.encode())
         found.update(tensor.cpu().numpy().tobytes())
     return found.hexdigest()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from litmus.analysis.groups import group_records
+from litmus.analysis.groups import _label_groups, group_records
 from litmus.analysis.records import RunRecord, read_record, read_records
 from litmus.analysis.statistics import Estimate
 
@@ -106,6 +106,17 @@ def test_groups_are_named_by_what_differs() -> None:
     groups = group_records([_record("a"), _record("b", noise=0.1), _record("c", seed=7)])
     assert [group.label for group in groups] == ["noise 0.05", "noise 0.1"]
     assert [record.name for record in groups[0].records] == ["a", "c"]
+
+
+def test_no_two_configurations_have_the_same_name() -> None:
+    """Not where another algorithm lacks what they differ by, nor where more than a name can hold
+    differs."""
+    common = {"task": "walk", "seed": 0}
+    pssvf = [{**common, "algorithm": "pssvf", "recency": value} for value in (0.0, 1.1)]
+    found = _label_groups([*pssvf, {**common, "algorithm": "ars"}])
+    assert found == ["pssvf, recency 0.0", "pssvf, recency 1.1", "ars"]
+    many = [{"algorithm": "a", "b": b, "c": b, "d": b, "e": e} for b, e in ((1, 1), (1, 2), (2, 1))]
+    assert len(set(_label_groups(many))) == 3
 
 
 def test_groups_on_two_tasks_are_named_by_the_task() -> None:

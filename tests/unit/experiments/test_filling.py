@@ -17,6 +17,7 @@ from litmus.errors import BadInput
 from litmus.experiments.fill_table import fill, find_other_options
 from litmus.experiments.grid import Grid, Variant
 from litmus.experiments.plan import Choices
+from litmus.experiments.results_file import add_result, read_results
 from litmus.experiments.seed_results import CellResults, SeedResult, select_options
 from litmus.experiments.table_file import read_table, write_table
 from litmus.reports.comparison import ComparisonReport
@@ -179,6 +180,19 @@ def test_an_option_that_there_is_no_more_makes_a_difference_only_where_it_was_on
     older = {name: value for name, value in options.items() if name != "recency"}
     assert find_other_options({**older, "gone": 0.0, "left": []}, options) == ""
     assert "gone 0.5" in find_other_options({**older, "gone": 0.5}, options)
+
+
+def test_a_file_of_one_kind_of_results_is_not_filled_with_another(
+    write: Fill, tmp_path: Path
+) -> None:
+    write(tasks=(WALK,), seeds=(0,))
+    before = (tmp_path / "all.json").read_bytes()
+    with pytest.raises(BadInput, match="does not hold what this experiment writes"):
+        add_result(tmp_path / "all.json", WALK, "3-states", {"mean": 1.0})
+    assert (tmp_path / "all.json").read_bytes() == before
+    add_result(tmp_path / "own.json", WALK, "3-states", {"mean": 1.0})
+    add_result(tmp_path / "own.json", WALK, "5-states", {"mean": 2.0})
+    assert set(read_results(tmp_path / "own.json")[WALK]) == {"3-states", "5-states"}
 
 
 def test_the_file_says_which_seeds_each_commit_made(write: Fill, tmp_path: Path) -> None:

@@ -295,6 +295,7 @@ def test_json_is_as_good_as_toml(tmp_path: Path) -> None:
         ("tasks = ['A']\n[grid]\nnoise = 0.1", "grid.noise takes a list"),
         ("tasks = ['A']\n[options]\ntask = 'B'", "'task' cannot be set in options"),
         ("tasks = ['A']\nvariants = 3", "variants takes names with values"),
+        ("tasks = ['A']\n[variants.random]\nnoise = 0.5", "cannot be called 'random'"),
     ],
 )
 def test_a_mistake_in_a_plan_file_is_named(text: str, words: str, tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def test_a_job_measures_each_seed_once_and_alike(tmp_path: Path) -> None:
     assert more.look(tmp_path).state == "unfinished"
     more.work(tmp_path)
     assert {seed: more.read_returns(tmp_path)[seed] for seed in (3, 4)} == found
+    make_job(seeds=(6,)).work(tmp_path)
+    assert more.look(tmp_path).state == "finished"  # none is forgotten
     job.work(tmp_path / "again")
     assert job.read_returns(tmp_path / "again") == found
 

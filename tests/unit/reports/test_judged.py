@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 import litmus
+from litmus.analysis.records import read_records
 from litmus.errors import BadInput
+from litmus.reports.judged import judge_runs
 from litmus.reports.report import build_report
 
 
@@ -33,6 +36,19 @@ def test_the_page_shows_the_card_scores_and_comparisons(
         list(cloud.y) == sample["held_out"]["other times of the one lineage"]["sample"]["predicted"]
     )
     assert "judged-scores" in drawn
+
+
+def test_a_damaged_policy_is_named_and_the_others_are_judged(
+    evaluator: Path, cartpole_run: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(cartpole_run, tmp_path / "broken")
+    (tmp_path / "broken/policy.safetensors").write_bytes(b"nothing")
+    report = build_report([cartpole_run, tmp_path / "broken"], judge=evaluator, quiet=True)
+    page = report.to_html()
+    assert "What could not be judged" in page
+    assert "judged-scores" in {figure.id for figure in report.content.figures}
+    with pytest.raises(BadInput, match="broken"):
+        judge_runs(evaluator, read_records([tmp_path / "broken"]))
 
 
 def test_what_cannot_judge_these_runs_is_named(
