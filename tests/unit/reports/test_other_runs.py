@@ -56,6 +56,14 @@ def test_an_algorithm_without_evaluator_or_rounds(tmp_path: Path) -> None:
         assert word not in text.partition("Configuration and provenance What is needed")[0]
 
 
+def test_what_stands_in_the_place_of_a_damaged_policy_is_said(tmp_path: Path) -> None:
+    train_tiny(tmp_path / "run")
+    (tmp_path / "run/policy.safetensors").unlink()
+    made = build_report([tmp_path / "run"], quiet=True)
+    assert "What could not be read or shown" in made.to_html()
+    assert any("policy.safetensors" in one for one in made.details[0].notes)
+
+
 def test_an_evaluator_without_probing_states(tmp_path: Path) -> None:
     made = report(tmp_path / "line", **OWN_EVALUATOR)
     assert titles(made) == [LEARNING, KNOWLEDGE, BEHAVIOUR, CONFIGURATION]
