@@ -12,6 +12,11 @@ def say_count(number: int, what: str, several: str | None = None) -> str:
     return f"{number:,} {what if number == 1 else several or what + 's'}"
 
 
+def show_return(value: float) -> str:
+    """With one decimal, unless that hides what it is."""
+    return f"{value:.1f}" if value == 0 or 0.1 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
 def say_names(names: Sequence[str], what: str) -> str:
     """'a', 'a and b', 'a, b and c'; how many they are where that would be long."""
     said = " and ".join([*filter(None, [", ".join(names[:-1])]), *names[-1:]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from litmus.counts import say_count, say_names
+from litmus.counts import say_count, say_names, show_return
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,11 @@ def test_a_plural_of_its_own() -> None:
 )
 def test_a_few_are_named_and_many_are_counted(names: list[str], words: str) -> None:
     assert say_names(names, "task") == words
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0.0"), (12.34, "12.3"), (-0.1, "-0.1"), (-1.78e-11, "-1.78e-11"), (2e9, "2e+09")],
+)
+def test_a_return_is_told_in_its_own_size(value: float, shown: str) -> None:
+    assert show_return(value) == shown

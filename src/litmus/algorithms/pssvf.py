@@ -56,6 +56,8 @@ from litmus.tasks.base import Cut, Episode
 STEP_FACTOR_BACK = 0.7
 MOST_CHANGE = 2.0
 """By which the noise is multiplied or divided from one round to the next."""
+MOST_NOISE = 100.0
+"""Where more noise changes nothing any more, it does not grow without end."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +151,10 @@ class Learning(Protocol):
 
     def learn(self, measured: Round, pace: Pace) -> tuple[float, float] | None:
         """From what is known after this round: V's error and V(θ). None: nothing is known."""
+
+    @property
+    def advice(self) -> str:
+        """What may help where it diverges."""
 
     def forget(self) -> None:
         """What is true only near the θ of before: θ is elsewhere now."""
@@ -332,8 +338,11 @@ class Pssvf(SavesAttributes):
 
     def _adapt_noise(self, round_number: int) -> None:
         wanted, found = self._find_pace(round_number).noise_change, self.learning.noise_change
+        wanted *= self.architecture.head.most_alike
         if wanted and found:
-            self.noise_factor *= min(max(wanted / found, 1 / MOST_CHANGE), MOST_CHANGE)
+            change = min(max(wanted / found, 1 / MOST_CHANGE), MOST_CHANGE)
+            most = max(1.0, MOST_NOISE / self.config.noise)
+            self.noise_factor = min(self.noise_factor * change, most)
 
     def _learn(self, measured: Round) -> dict[str, float]:
         learned = self.learning.learn(measured, self._find_pace(measured.number))
@@ -346,7 +355,7 @@ class Pssvf(SavesAttributes):
         if not all(map(np.isfinite, metrics.values())) or not self.theta.isfinite().all():
             raise RunFailed(
                 f"learning diverged in round {measured.number}: a parameter or loss is not finite; "
-                "smaller learning rates may help"
+                f"{self.learning.advice} may help"
             )
         return metrics
 

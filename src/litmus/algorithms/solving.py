@@ -74,6 +74,7 @@ class Solver(SavesAttributes):
     saved: ClassVar = ("lengths",)
     oldest_round: ClassVar = None
     """Nothing needs to be kept beside the evaluator."""
+    advice: ClassVar = "rewards in other units, whose squares are numbers,"
 
     def __post_init__(self) -> None:
         parts = (self.architecture, self.theta, self.evaluator)

@@ -52,6 +52,7 @@ class Turns(SavesAttributes):
     updates: Updates
     saved: ClassVar = ("theta_optimizer", "evaluator_optimizer")
     noise_change: ClassVar = 0.0
+    advice: ClassVar = "smaller learning rates"
     most_steps: ClassVar = None
     cut: ClassVar = None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from litmus.cli.command import Command
 from litmus.cli.results import print_final_return
-from litmus.counts import say_count
+from litmus.counts import say_count, show_return
 from litmus.options import OneLineParser, add_whole, parse_object
 from litmus.streams import stdout_for_results
 
@@ -79,12 +79,12 @@ def _describe(path: str, subject: Subject, measured: Measurement) -> dict[str, A
 
 def _print(measured: Measurement) -> None:
     if len(measured.returns) == 1:
-        print(f"return {measured.mean:.1f} (one episode)")
+        print(f"return {show_return(measured.mean)} (one episode)")
     else:
         print(
-            f"return {measured.mean:.1f} ± {measured.standard_error:.1f} "
+            f"return {show_return(measured.mean)} ± {show_return(measured.standard_error)} "
             f"(mean of {say_count(len(measured.returns), 'episode')} ± standard error; "
-            f"from {min(measured.returns):.1f} to {max(measured.returns):.1f})"
+            f"from {show_return(min(measured.returns))} to {show_return(max(measured.returns))})"
         )
 
 

@@ -19,6 +19,8 @@ from litmus.tasks.base import Actions, ContinuousActions, DiscreteActions
 
 Distribution = Literal["deterministic", "gaussian", "categorical"]
 
+FEW_CHOICES = 4
+"""Up to so many, any two policies may differ as much as those of an action may."""
 LOG_STD_RANGE = (-5.0, 0.0)
 """Of a gaussian policy, relative to half the action's range: from almost none to all of it."""
 
@@ -106,6 +108,16 @@ class ActionHead:
         room = np.maximum(0.0, np.minimum(self.high - center, center - self.low))
         room = np.nextafter(room, 0.0)  # the differences are rounded too
         return np.where(leaves & self.bounded, _round_down(room), half)
+
+    @cached_property
+    def most_alike(self) -> float:
+        """As what share of 1 a difference of 1 in all action parameters counts here: among many
+        choices most stay as they are, and an action that has only one value always does."""
+        if isinstance(self.actions, DiscreteActions):
+            return float(min(1.0, np.sqrt(FEW_CHOICES / self.size)))
+        moves = int((~self.bounded | (self.half_range > 0)).sum())
+        fixed = self._continuous.size - moves
+        return float(np.sqrt(1 - fixed / self.size)) if moves else 1.0
 
     @cached_property
     def units(self) -> NDArray[np.float32]:  # [2, A]

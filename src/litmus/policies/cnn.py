@@ -16,6 +16,7 @@ from litmus.errors import BadInput, option
 from litmus.fields import MOST_UNITS, above, between
 from litmus.policies.actions import ActionHead
 from litmus.policies.rows import CnnShape
+from litmus.tasks.base import has_channels_last
 
 if TYPE_CHECKING:
     import torch
@@ -45,6 +46,12 @@ class CnnArchitecture:
             raise BadInput(
                 f"{option('architecture', 'cnn')} is for images, [height, width] or [channels, "
                 f"height, width], and the task's states have shape {list(self.state_shape)}"
+            )
+        if has_channels_last(self.state_shape):
+            raise BadInput(
+                f"{option('architecture', 'cnn')} takes channels before height and width, and the "
+                f"task's states have shape {list(self.state_shape)}: let it turn them "
+                "(gymnasium.wrappers.TransformObservation)"
             )
         if min(self.shape.image[1:]) <= len(self.channels) * (self.kernel_size - 1):
             raise BadInput(

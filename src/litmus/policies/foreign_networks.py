@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from litmus.policies.actions import ActionHead
 from litmus.policies.mlp_population import cut_layers, evaluate_perceptrons
-from litmus.policies.networks import Squash
+from litmus.policies.networks import Squash, flatten_states
 from litmus.policies.rows import ForeignShape, MlpShape, Rows, stack_rows
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
@@ -58,7 +58,7 @@ class ForeignMlpNetwork(nn.Module):
         self.finish = Finish(shape, head)
 
     def forward(self, states: Tensor) -> Tensor:
-        x = clip_observations(states.flatten(-self.state_dims), self.observation_clip)
+        x = clip_observations(flatten_states(states, self.state_dims), self.observation_clip)
         for layer in self.layers[:-1]:
             x = self.activate(layer(x))
         finished: Tensor = self.finish(self.layers[-1](x))
@@ -68,7 +68,7 @@ class ForeignMlpNetwork(nn.Module):
 def evaluate_foreign(
     shape: ForeignShape, head: ActionHead, rows: Rows, states: Tensor
 ) -> Tensor:  # [B, P], [K, *state] -> [B, K, A]
-    x = clip_observations(states.flatten(1), shape.observation_clip)
+    x = clip_observations(states.reshape(len(states), -1), shape.observation_clip)
     if shape.activation == "tanh" or shape.activation == "relu":
         outputs = evaluate_perceptrons(MlpShape(shape.layer_sizes, shape.activation), rows, x)
     else:

@@ -64,9 +64,9 @@ class MlpArchitecture:
         self, rows: Rows, states: torch.Tensor
     ) -> torch.Tensor:  # [B, P], [K, *state] -> [B, K, A]
         """The states may also be each policy's own, [B, K, *state]."""
-        from litmus.policies.networks import mlp_population_actions
+        from litmus.policies.networks import flatten_states, mlp_population_actions
 
-        inputs = states.flatten(-len(self.state_shape))
+        inputs = flatten_states(states, len(self.state_shape))
         return mlp_population_actions(self.shape, self.head, rows, inputs)
 
 

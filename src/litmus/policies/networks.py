@@ -51,6 +51,11 @@ class Squash(nn.Module):
         return torch.cat([means, log_stds], dim=-1)
 
 
+def flatten_states(states: Tensor, dims: int) -> Tensor:  # [..., *state] -> [..., D]
+    """A state may be a single number, with no dimension of its own."""
+    return states.flatten(-dims) if dims else states.unsqueeze(-1)
+
+
 class MlpNetwork(nn.Module):
     """From normalised states [N, *state] to action parameters [N, A]."""
 
@@ -62,7 +67,7 @@ class MlpNetwork(nn.Module):
         self.squash = Squash(head)
 
     def forward(self, states: Tensor) -> Tensor:
-        x = states.flatten(-self.state_dims)
+        x = flatten_states(states, self.state_dims)
         for layer in self.layers[:-1]:
             x = self.activate(layer(x))
         squashed: Tensor = self.squash(self.layers[-1](x))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import operator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +50,35 @@ def run_request_episode(task: Task, setting: Setting, request: Request, index: i
         setting.architecture, drawn.flat_params, request.normalizer, drawn.generator
     )
     if request.most_steps is not None and isinstance(task, CutsShort):
-        return task.run_part(policy, drawn.seed, request.most_steps)
-    return task.run_episode(policy, drawn.seed)
+        episode = task.run_part(policy, drawn.seed, request.most_steps)
+    else:
+        episode = task.run_episode(policy, drawn.seed)
+    return check_episode(episode, setting.architecture.state_shape)
+
+
+def check_episode(episode: Episode, state_shape: tuple[int, ...]) -> Episode:
+    """With plain numbers, whatever a task of one's own counts in; TypeError or ValueError where it
+    is none."""
+    if not isinstance(episode, Episode):
+        raise TypeError(f"run_episode returned {type(episode).__name__}, not an Episode")
+    size = math.prod(state_shape)
+    if episode.moments is not None and (
+        np.shape(episode.moments.mean) != (size,)
+        or np.shape(episode.moments.squared_deviations) != (size,)
+    ):
+        raise ValueError(f"the moments of an episode must be of {size} numbers each, as states are")
+    if operator.index(episode.steps) < 1:
+        raise ValueError(f"an episode takes a step at least, not {episode.steps}")
+    numbers = (episode.return_, episode.training_return, episode.steps)
+    if tuple(map(type, numbers)) == (float, float, int):
+        return episode
+    return_, training_return, steps = numbers
+    return replace(
+        episode,
+        return_=float(return_),
+        training_return=float(training_return),
+        steps=operator.index(steps),
+    )
 
 
 class ActingPolicy:

@@ -98,11 +98,10 @@ def work(task: Task, setting: Setting, board: Board, worker: int, wake: int, don
             int(board.most_steps[slot]) or None,
         )
         try:
-            episode = run_request_episode(task, setting, request, index)
+            board.write_result(job, run_request_episode(task, setting, request, index))
         except BaseException as error:
             _tell(done, error, name_episode(request.stream, index))
             raise _Told from error
-        board.write_result(job, episode)
         finished = job
 
 

@@ -112,9 +112,15 @@ def _read_tree(metadata: dict[str, str], data: bytes) -> dict[str, Any]:
         raise DamagedCheckpointError(one_line(error)) from error
 
 
-def read_newest_first(directory: Path) -> Iterator[Checkpoint | tuple[Path, str]]:
-    """Each checkpoint, or the path and what is wrong with it."""
-    for path in list_checkpoints(directory):
+def read_newest_first(
+    directory: Path, *, may_be_written: bool = False
+) -> Iterator[Checkpoint | tuple[Path, str]]:
+    """Each checkpoint, or the path and what is wrong with it. `may_be_written`: the newest one, by
+    a run that is at work; its checksum comes last, and until then it does not count."""
+    for place, path in enumerate(list_checkpoints(directory)):
+        has_checksum = path.with_suffix(".sha256").exists()
+        if may_be_written and place == 0 and not has_checksum:
+            continue
         try:
             yield read_checkpoint(path)
         except DamagedCheckpointError as error:

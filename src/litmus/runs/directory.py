@@ -40,6 +40,13 @@ class RunDirectory:
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
+        self.warnings: list[str] = []
+        """What was noticed so far, each once."""
+
+    def warn(self, problem: str) -> None:
+        if problem not in self.warnings:
+            self.warnings.append(problem)
+            logger.warning("%s", problem)
 
     @property
     def config_path(self) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from litmus.counts import say_count
+from litmus.counts import say_count, show_return
 from litmus.runs.metrics import Event
 
 FINAL_EVALUATIONS = 20
@@ -73,8 +73,8 @@ def describe_final_return(events: Sequence[Event]) -> str:
     else:
         over = "the last evaluation" if count == 1 else f"mean of the last {count} evaluations"
     untrained = find_untrained_return(events)
-    before = "" if untrained is None else f"; untrained policy {untrained:.1f}"
-    return f"final return {final:.1f} ({over}{before})"
+    before = "" if untrained is None else f"; untrained policy {show_return(untrained)}"
+    return f"final return {show_return(final)} ({over}{before})"
 
 
 def describe_handed_over(event: Event) -> str:

@@ -56,9 +56,11 @@ class Journal:
                 continue
             end = count if following is None else following.first
             end = end if count is None or end is None else min(end, count)
-            rounds += segment.read(None if end is None else max(0, end - segment.first))
+            own = max(first, segment.first)
+            most = None if end is None else max(0, end - segment.first)
+            rounds += segment.read(most, own - segment.first)
             if following is not None and (count is None or following.first <= count):
-                self._require(rounds, segment.first, following.first)
+                self._require(rounds, own, following.first)
         self._require(rounds, first, least if count is None else count)
         return rounds
 

@@ -81,11 +81,12 @@ class Segment:
                 file.close()
         self._rows = self._lines = None
 
-    def read(self, count: int | None = None) -> Iterator[Round]:
-        """Read and verify the first `count` rounds, or all whole ones."""
+    def read(self, count: int | None = None, skipped: int = 0) -> Iterator[Round]:
+        """Read and verify the first `count` rounds, or all whole ones, but for the first few that
+        are `skipped`."""
         lines = self._read_lines()[:count]
         rows = self._map_rows(len(lines))
-        for place in range(len(rows)):
+        for place in range(skipped, len(rows)):
             line, number = _parse_line(lines[place]), self.first + place
             if (
                 line is None

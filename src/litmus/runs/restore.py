@@ -50,7 +50,7 @@ def restore(run: RunDirectory) -> Restored | None:
     """
     problem = "there is none"
     for found in read_newest_first(run.checkpoints_path):
-        state = _read_state(found)
+        state = _read_state(run, found)
         if state is None or not isinstance(found, Checkpoint):
             problem = "none is whole"
             continue
@@ -58,7 +58,7 @@ def restore(run: RunDirectory) -> Restored | None:
         try:
             rounds = journal.read(state.counters.rounds, first=state.counters.first_round)
         except BadInput as error:
-            _warn(found.path, str(error))
+            _warn(run, found.path, str(error))
             problem = str(error)
             continue
         return Restored(found.path, state, rounds)
@@ -95,17 +95,17 @@ def learns_evaluator(run: RunDirectory) -> bool:
 
 def _read_newest_state(run: RunDirectory) -> RunState:
     """Of the newest undamaged checkpoint, with a warning for each that is damaged."""
-    for found in read_newest_first(run.checkpoints_path):
-        state = _read_state(found)
+    for found in read_newest_first(run.checkpoints_path, may_be_written=True):
+        state = _read_state(run, found)
         if state is not None:
             return state
     raise BadInput(f"{run.path} holds no checkpoint that can be used")
 
 
-def _read_state(found: Checkpoint | tuple[Path, str]) -> RunState | None:
+def _read_state(run: RunDirectory, found: Checkpoint | tuple[Path, str]) -> RunState | None:
     """What a checkpoint holds; None, with a warning, where it cannot be used."""
     if not isinstance(found, Checkpoint):
-        _warn(*found)
+        _warn(run, *found)
         return None
     try:
         state = RunState.from_tree(found.tree)
@@ -113,7 +113,7 @@ def _read_state(found: Checkpoint | tuple[Path, str]) -> RunState | None:
         if found.path.name != name_checkpoint(state.counters.iterations):
             raise ValueError("it is of another round than its name says")
     except MALFORMED as error:
-        _warn(found.path, f"it does not hold the state of a run: {one_line(error)}")
+        _warn(run, found.path, f"it does not hold the state of a run: {one_line(error)}")
         return None
     return state
 
@@ -135,5 +135,5 @@ def _forget_beginning(run: RunDirectory) -> None:
         raise BadInput(f"cannot work in {run.path}: {error.strerror}") from error
 
 
-def _warn(path: Path, problem: str) -> None:
-    logger.warning("checkpoint %s cannot be used (%s); trying the one before", path, problem)
+def _warn(run: RunDirectory, path: Path, problem: str) -> None:
+    run.warn(f"checkpoint {path} cannot be used ({problem}); trying the one before")

@@ -37,8 +37,6 @@ class Run(RunDirectory):
 
     def __init__(self, path: Path | str) -> None:
         super().__init__(path)
-        self.warnings: list[str] = []
-        """What was noticed so far, each once."""
         try:
             is_run, exists = self.config_path.is_file(), self.path.exists()
         except OSError as error:  # a name that is too long, say
@@ -58,10 +56,10 @@ class Run(RunDirectory):
     @property
     def metrics(self) -> list[Event]:
         """All events so far, oldest first; whatever is damaged is left out with a warning."""
+        least = self.count_kept("metrics_bytes")  # first: what is being written only grows
         found = check_metrics(self.metrics_path)
-        least = 0 if found.is_finished else self.count_kept("metrics_bytes")
-        for problem in found.describe_problems(least):
-            self._warn(f"{self.metrics_path}: {problem}")
+        for problem in found.describe_problems(0 if found.is_finished else least):
+            self.warn(f"{self.metrics_path}: {problem}")
         return found.events
 
     @property
@@ -122,15 +120,10 @@ class Run(RunDirectory):
         if isinstance(found, int):
             return found
         if list_checkpoints(self.checkpoints_path):
-            self._warn(
+            self.warn(
                 f"no checkpoint in {self.checkpoints_path} is whole: nothing tells what is lost"
             )
         return 0
-
-    def _warn(self, problem: str) -> None:
-        if problem not in self.warnings:
-            self.warnings.append(problem)
-            logger.warning("%s", problem)
 
     @property
     def _has_results(self) -> bool:
@@ -138,7 +131,7 @@ class Run(RunDirectory):
             return False
         if self.policy_path.exists() or self.policy_path.is_symlink():
             return True
-        logger.warning("%s is missing: the newest checkpoint takes its place", self.policy_path)
+        self.warn(f"{self.policy_path} is missing: the newest checkpoint takes its place")
         return False
 
     def __repr__(self) -> str:

@@ -54,6 +54,17 @@ class DiscreteActions:
 Actions = ContinuousActions | DiscreteActions
 
 
+MOST_AT_ONCE = 4096
+"""Components of an observation."""
+CHANNELS = (1, 3, 4)
+"""That images have: of grey, of colours, and with transparency."""
+
+
+def has_channels_last(shape: Sequence[int]) -> bool:
+    """Whether [a, b, c] is an image whose channels come behind its height and width."""
+    return len(shape) == 3 and shape[2] in CHANNELS and shape[0] not in CHANNELS
+
+
 @dataclass(frozen=True)
 class Moments:
     """Count, mean and sum of squared deviations of the observations an episode visited."""
@@ -65,7 +76,10 @@ class Moments:
     @staticmethod
     def of(observations: FloatArray) -> Moments:  # [T, D]
         mean = observations.mean(axis=0, dtype=np.float64)
-        squared = np.square(observations - mean).sum(axis=0, dtype=np.float64)
+        squared = np.empty(mean.size)
+        for first in range(0, mean.size, MOST_AT_ONCE):  # images take eight times their memory
+            part = slice(first, first + MOST_AT_ONCE)
+            squared[part] = np.square(observations[:, part] - mean[part]).sum(axis=0)
         return Moments(observations.shape[0], mean, squared)
 
 

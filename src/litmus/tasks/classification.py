@@ -21,6 +21,7 @@ from litmus.tasks.base import (
     Episode,
     Moments,
     RolloutPolicy,
+    has_channels_last,
 )
 from litmus.tasks.image_sets import Labelled, read_image_set
 
@@ -33,7 +34,6 @@ HELD_OUT = ("validation", "test")
 
 VALIDATION_SHARE = 6
 """One in so many training images is kept for validation, drawn once and for all."""
-CHANNELS = (1, 3, 4)
 """As many as images have."""
 PASSES_AT_ONCE = {"cpu": 2**8, "cuda": 2**14}
 """Policies × images that are asked together: on a CPU, no more than its caches hold."""
@@ -230,7 +230,7 @@ def _check(images: NDArray[Any], labels: NDArray[Any]) -> Labelled:
             "images must be an array of numbers [N, height, width] or [N, channels, height, "
             f"width], not {images.dtype} {list(images.shape)}"
         )
-    if images.ndim == 4 and images.shape[3] in CHANNELS and images.shape[1] not in CHANNELS:
+    if has_channels_last(images.shape[1:]):
         raise BadInput(
             "images must be [N, channels, height, width], with their channels before height and "
             f"width, not {list(images.shape)}"

@@ -47,7 +47,7 @@ class ControlTask:
         self.remove_survival_bonus = remove_survival_bonus
         self.state_shape = _read_state_shape(name, environment)
         self.actions: Actions = _read_actions(name, environment)
-        self._observations: NDArray[np.float64] = _make_room(name, self.state_shape)
+        self._observations = _make_room(name, self.state_shape, environment.observation_space.dtype)
         self._inner, self._limit = _unwrap(environment, max_episode_steps)
         self._lean_loop = _make_lean_loop(environment, max_episode_steps)
 
@@ -75,13 +75,16 @@ class ControlTask:
         if most_steps is not None:
             limit = most_steps if limit is None else min(limit, most_steps)
         observations, removes_bonus = self._observations, self.remove_survival_bonus
-        observation = self._reset(seed)
+        observation, are_bytes = self._reset(seed), observations.dtype == np.uint8
         return_, bonus, steps, is_over = 0.0, 0.0, 0, False
         earlier: list[float] = []
         mark = MARKS[0]
         while not is_over:
             if steps == len(observations):
                 observations = self._observations = np.concatenate([observations, observations])
+            if are_bytes and observation.dtype != np.uint8:  # the task is not as it says
+                observations = self._observations = observations.astype(np.float64)
+                are_bytes = False
             observations[steps] = observation
             observation, reward, terminated, truncated, info = step(act(observation))
             steps += 1
@@ -161,10 +164,10 @@ def _unwrap(
     return environment, min((limit for limit in limits if limit is not None), default=None)
 
 
-def _make_room(name: str, state_shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """For the observations of an episode."""
+def _make_room(name: str, state_shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    """For the observations of an episode: those of images as bytes, as long as they are."""
     try:
-        return np.empty((1000, *state_shape))
+        return np.empty((1000, *state_shape), np.uint8 if dtype == np.uint8 else np.float64)
     except (MemoryError, ValueError) as error:
         raise BadInput(f"task '{name}' has observations that no memory holds: {error}") from error
 

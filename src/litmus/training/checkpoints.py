@@ -52,7 +52,7 @@ class Checkpoints:
         counters, algorithm = self.counters, self.algorithm
         counters.metrics_bytes = metrics.size
         still_needed = counters.first_round  # by the checkpoint before, which is kept too
-        if self.config.history_rounds and isinstance(algorithm, ForgetsRounds):
+        if isinstance(algorithm, ForgetsRounds):
             counters.first_round = algorithm.oldest_round
         evaluator = algorithm.evaluator
         state = RunState(
@@ -68,7 +68,8 @@ class Checkpoints:
             write_checkpoint(self.run.checkpoints_path, counters.iterations, state.to_tree())
         except (TypeError, ValueError) as error:
             raise RunFailed(f"the algorithm's state cannot be kept: {one_line(error)}") from error
-        self.journal.forget(min(still_needed, counters.rounds - self.config.history_rounds))
+        if self.config.history_rounds:
+            self.journal.forget(min(still_needed, counters.rounds - self.config.history_rounds))
         self._written = time.monotonic()
 
     def restore(self, restored: Restored) -> None:

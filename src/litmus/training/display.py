@@ -9,6 +9,8 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
+from litmus.counts import show_return
+
 SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -48,7 +50,7 @@ class LiveDisplay:
         self._progress.start()
 
     def update(self, steps: int, return_: float | None) -> None:
-        shown = "…" if return_ is None else f"{return_:.1f}"
+        shown = "…" if return_ is None else show_return(return_)
         self._progress.update(
             self._bar,
             completed=min(steps, self._total),
@@ -75,7 +77,7 @@ class PlainDisplay:
         self._printed = now
         rate = (steps - self._first) / max(now - self._started, 1e-9)
         left = max(0, self._total - steps) / max(rate, 1e-9)
-        shown = "…" if return_ is None else f"{return_:.1f}"
+        shown = "…" if return_ is None else show_return(return_)
         self.note(
             f"{self._title}  {_count(steps, self._total)} steps  return {shown}  "
             f"{rate:,.0f} steps/s  {show_duration(left)} left"

@@ -28,6 +28,8 @@ EVALUATOR_COPIES = 6
 CRITIC_COPIES = 7
 """Itself, its target, Adam's two, gradients, a checkpoint being written."""
 BOARD_FIELDS = 10
+STEPS_SEEN = 1000
+"""Of an episode, whose observations a worker holds, a byte per number at the least."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ def estimate(config: TrainConfig, architecture: Architecture) -> Need:
     workers = count_cores() if config.workers is None else config.workers
     jobs = 2 * (config.episodes_at_once + config.evaluate_episodes) + count_at_once(config)
     parts: dict[str, float] = {
-        "its workers (--workers)": workers * WORKER_BYTES,
+        "its workers (--workers)": workers * (WORKER_BYTES + STEPS_SEEN * states),
         "copies of the policy (--hidden)": POLICY_COPIES * FLOAT * params,
         "episodes at once (--round-size, --evaluate-episodes)": jobs
         * DOUBLE

@@ -171,6 +171,17 @@ def test_an_action_is_what_step_takes(space: Any, kind: Any, size: float) -> Non
             assert type(action) is int or action.dtype == space.dtype
 
 
+def test_what_policies_can_differ_by_does_not_depend_on_how_many_choices_there_are() -> None:
+    """Nor on actions that have only one value."""
+    for count in (2, 4):
+        assert ActionHead.for_task("auto", DiscreteActions(count)).most_alike == 1
+    assert ActionHead.for_task("auto", DiscreteActions(100)).most_alike == pytest.approx(0.2)
+    mixed = ContinuousActions((-1.0, 0.5, 0.5, 0.5), (1.0, 0.5, 0.5, 0.5))
+    assert ActionHead.for_task("auto", mixed).most_alike == pytest.approx(0.5)
+    plain = ContinuousActions((-1.0, 0.0), (1.0, np.inf))
+    assert ActionHead.for_task("auto", plain).most_alike == 1
+
+
 def test_the_likeliest_action() -> None:
     choices = ActionHead("categorical", DiscreteActions(3, start=5))
     assert choices.choose_likeliest(np.array([0.2, 0.5, 0.3], np.float32)) == 6

@@ -110,3 +110,9 @@ def test_a_policy_is_read_back_as_it_was_written(tmp_path) -> None:
     policy.save(tmp_path / "policy.safetensors")
     images = torch.rand(4, 7, 6)
     assert torch.equal(Policy.load(tmp_path / "policy.safetensors")(images), policy(images))
+
+
+def test_images_with_their_channels_behind_are_refused() -> None:
+    with pytest.raises(BadInput, match="channels before height and width"):
+        CnnArchitecture((96, 96, 3), CLASSES, channels=(4,))
+    CnnArchitecture((3, 96, 96), CLASSES, channels=(4,))

@@ -12,6 +12,8 @@ from toys import ConvArchitecture
 
 from litmus.native.library import find_library
 from litmus.policies.actions import ActionHead
+from litmus.policies.architecture import make_architecture
+from litmus.policies.consistency import check_architecture
 from litmus.policies.mlp import MlpArchitecture, NumpyMlp
 from litmus.policies.policy import Policy
 from litmus.policies.population import (
@@ -278,3 +280,10 @@ def test_a_population_of_any_size_gives_the_same_bits_every_time(count: int) -> 
         runs.append((answers, *torch.autograd.grad(answers.square().sum(), (theta, probes))))
     for run in runs[1:]:
         assert all(torch.equal(one, other) for one, other in zip(runs[0], run, strict=True))
+
+
+@pytest.mark.parametrize("name", ["mlp", "foreign-mlp"])
+def test_a_state_may_be_a_single_number(name: str) -> None:
+    head = ActionHead.for_task("auto", DiscreteActions(3))
+    options = {"output": "softmax"} if name == "foreign-mlp" else {}
+    check_architecture(make_architecture(name, (), head, hidden=(4,), **options))

@@ -216,6 +216,16 @@ def test_a_history_of_several_files_is_cut_anywhere(count: int, tmp_path: Path) 
     assert_rounds(history.read(), min(count, 8) + 1)
 
 
+@pytest.mark.parametrize("per_file", [0, 3])
+def test_rounds_that_nobody_asks_for_may_be_damaged(per_file: int, tmp_path: Path) -> None:
+    history = write_in_files(tmp_path, 8, per_file)
+    rows = tmp_path / "rounds.bin"
+    rows.write_bytes(flip(rows.read_bytes(), 3))
+    assert [one.number for one in history.read(8, first=2)] == list(range(2, 8))
+    with pytest.raises(BadInput, match="damaged"):
+        history.read(8)
+
+
 def test_a_file_in_the_middle_that_is_gone_or_short_is_noticed(tmp_path: Path) -> None:
     history = write_in_files(tmp_path, 8, 3)
     history.close()

@@ -58,6 +58,14 @@ def test_transitions_need_no_environment() -> None:
     assert [step.terminated for step in steps] == [False, False, True]
 
 
+def test_moments_of_images_are_those_of_their_pixels() -> None:
+    images = np.random.default_rng(0).integers(0, 256, (7, 5000)).astype(np.uint8)
+    found = Moments.of(images)
+    np.testing.assert_allclose(found.mean, images.astype(float).mean(0), rtol=1e-12)
+    squared = np.square(images.astype(float) - found.mean).sum(0)
+    np.testing.assert_allclose(found.squared_deviations, squared, rtol=1e-12)
+
+
 def test_an_episode_without_moments_is_finite_where_its_return_is() -> None:
     assert Episode(1.0, 1.0, 1).is_finite
     assert not Episode(math.nan, 1.0, 1).is_finite
