@@ -22,9 +22,9 @@ PERTURBED, FINAL_EPISODES = 4, 4
 """Perturbed policies that are measured again, and by how many episodes each."""
 FINALISTS = PERTURBED + 1
 """These, and an untrained one."""
-MOST_SHARE, MOST_IN_ALL = 0.2, 1 / 3
-"""Of the run's steps that untrained policies may take together, and that all of this may, as long
-as episodes are no longer than before."""
+MOST_SHARE, MOST_OF_TWO, MOST_IN_ALL = 0.1, 0.2, 1 / 3
+"""Of the run's steps that untrained policies may take together, that the first two may, and that
+all of this may, as long as episodes are no longer than before."""
 
 
 @dataclass
@@ -99,7 +99,8 @@ class Beginnings:
         self.looked_near += 1
         self.episodes += len(returns)
         after_another = done * (self.looked_near + 1) / self.looked_near
-        self.is_looking = self.looked_near < wanted and after_another <= MOST_SHARE
+        most = MOST_SHARE if self.looked_near > 1 else MOST_OF_TWO
+        self.is_looking = self.looked_near < wanted and after_another <= most
         if not self.is_looking and self.looked_near > 1:
             order = np.argsort(-self.earned, kind="stable")
             self.found, self.earned = self.found[order], self.earned[order]
