@@ -139,6 +139,17 @@ def test_what_grows_from_a_policy_of_a_zoo_is_of_its_training(folder: Path, tmp_
     assert (elsewhere.lineage, elsewhere.algorithm) == (first.lineage, first.algorithm)
 
 
+def test_two_who_add_the_same_at_once_add_it_once(tmp_path: Path) -> None:
+    """Each looked before the other had stored anything."""
+    policies = [make_policy(seed) for seed in range(3)]
+    options = {"task": TASK, "workers": 0}
+    one = litmus.zoo_add(tmp_path / "zoo", policies, **options)
+    other = litmus.zoo_add(tmp_path / "zoo", policies, **options)
+    stored = [next(one), next(other), *one, *other]
+    assert [record.number for record in stored] == [0, 1, 2]
+    assert len({record.content for record in litmus.Zoo(tmp_path / "zoo").records()}) == 3
+
+
 def test_policies_that_differ_in_their_activation_alone_are_two(tmp_path: Path) -> None:
     params = make_policy(0).flat_params
     policies = [

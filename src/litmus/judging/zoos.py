@@ -21,7 +21,7 @@ from litmus.rollouts.machine import check_workers
 from litmus.runs.measured import TaskChoice, name_lineage
 from litmus.runs.provenance import describe_process
 from litmus.runs.run import Run
-from litmus.runs.zoo import Record, Zoo, digest_policy, find_record
+from litmus.runs.zoo import Known, Record, Zoo, digest_policy, find_record
 from litmus.seeding import perturb
 
 MOST_GROWN = 100_000
@@ -160,10 +160,11 @@ class _Measuring:
         return _Member(policy, self.lineage or folder, self.algorithm or by, source)
 
     def measure(self, zoo: Zoo, members: Iterable[_Member]) -> Iterator[Record]:
-        known = {record.content for record in zoo.records()}
+        known = Known()
+        zoo.look(known)
         with EpisodeRunner(zoo.task, self.seed, self.workers) as runner:
             for one in members:
-                if digest_policy(one.policy) in known:
+                if digest_policy(one.policy) in known.contents:
                     continue
                 done = runner.run(one.policy, range(self.episodes))
                 record = zoo.add(
@@ -175,6 +176,7 @@ class _Measuring:
                     one.algorithm,
                     one.source,
                     describe_process(),
+                    known,
                 )
-                known.add(record.content)
-                yield record
+                if record is not None:
+                    yield record

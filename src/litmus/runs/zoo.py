@@ -17,7 +17,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -64,6 +64,14 @@ class Record:
     @property
     def mean(self) -> float:
         return float(np.mean(self.returns))
+
+
+@dataclass
+class Known:
+    """Policies that a zoo holds, as far as somebody has looked."""
+
+    contents: set[str] = field(default_factory=set)
+    newest: int = -1
 
 
 class Zoo:
@@ -118,15 +126,20 @@ class Zoo:
         algorithm: str,
         source: str,
         provenance: dict[str, Any],
-    ) -> Record:
-        """Store a measured policy, whole or not at all."""
+        known: Known,
+    ) -> Record | None:
+        """Store a measured policy, whole or not at all; None where it is there already, by another
+        process since the caller looked."""
         if not all(map(math.isfinite, (*returns, *training_returns))) or not returns:
             raise BadInput(f"{source}: its returns are not all finite numbers")
         with as_bad_input(self.path), _lock(self.path):
-            number = self._next_number()
+            number, content = self._next_number(), digest_policy(policy)
+            self.look(known)
+            if content in known.contents:
+                return None
             record = Record(
                 *(number, returns, training_returns, seed, lineage, algorithm, source),
-                digest_policy(policy),
+                content,
                 provenance,
             )
             policy.save(self._policy_path(number))
@@ -136,6 +149,14 @@ class Zoo:
                 {**vars(record), "tensors": tensors[TENSORS_CHECKSUM]},
             )
         return record
+
+    def look(self, known: Known) -> None:
+        """Add what is new."""
+        for path in self._record_paths():
+            if int(path.name.partition(".")[0]) > known.newest:
+                record, _ = self._read_record(path)
+                known.contents.add(record.content)
+                known.newest = record.number
 
     def records(self) -> list[Record]:
         """What is known of each, oldest first."""
