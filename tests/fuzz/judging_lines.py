@@ -22,7 +22,7 @@ WHOLE = {
     "zoo grow": ["zoo", "--from", "whole", "--noise", "0.1", "--count", "2", "--episodes", "1"],
     "fit": ["whole", "--out", "judge.safetensors", "--visits", "1"],
     "score": ["whole", "whole"],
-    "compare": ["whole", "whole", "whole", "--budget", "2"],
+    "compare": ["whole", "whole", "whole", "--budget", "20"],
     "rank": ["whole", "whole", "whole", "--budget", "2"],
     "improve": ["whole", "whole", "--out", "better.safetensors", "--steps", "2"],
 }
