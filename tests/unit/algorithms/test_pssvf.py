@@ -59,6 +59,14 @@ def test_rounds_grow_where_episodes_are_short() -> None:
     assert make("pssvf", round_size=2, round_steps=3).iterate().episodes == 2
 
 
+def test_noise_that_cannot_change_as_much_as_it_should_does_not_grow_without_end() -> None:
+    process = {"evaluator": "gaussian-process", "policy_step": 0.1}
+    algorithm = make("pssvf", noise=0.1, noise_change=10.0, **process)
+    for _ in range(40):
+        algorithm.iterate()
+    assert 50 < algorithm.plan.noise <= 100
+
+
 @pytest.mark.parametrize("noise", [1e-4, 30.0])
 def test_noise_follows_what_it_changes(noise: float) -> None:
     """Wherever it began; where it shall fall, what it changes falls."""
