@@ -357,7 +357,9 @@ def test_history_damaged_at_its_beginning_is_bad_input(stopped: Path, capsys) ->
     assert_one_line(capsys.readouterr().err, "round 0", "damaged")
 
 
-def test_a_run_that_needs_no_history_goes_on_without_it(tmp_path: Path) -> None:
+def test_a_run_that_needs_no_history_goes_on_without_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     options = {**PROCESS, **dict.fromkeys(OF_STEPS, GONE), "workers": 0}
     whole = train_tiny(tmp_path / "whole", **options).path
     interrupt(lambda: train_tiny(tmp_path / "run", checkpoint_seconds=0, **options), rounds=3)
@@ -365,6 +367,8 @@ def test_a_run_that_needs_no_history_goes_on_without_it(tmp_path: Path) -> None:
     rows.write_bytes(flip(rows.read_bytes(), 3))
     run = litmus.resume(tmp_path / "run", quiet=True)
     assert run.policy_path.read_bytes() == (whole / "policy.safetensors").read_bytes()
+    assert "round 0" in caplog.text
+    assert "goes on" in caplog.text
 
 
 def test_metrics_shorter_than_the_checkpoint_says_are_bad_input(stopped: Path, capsys) -> None:

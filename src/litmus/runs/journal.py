@@ -64,6 +64,15 @@ class Journal:
         self._require(rounds, first, least if count is None else count)
         return rounds
 
+    def find_damage(self, count: int) -> str:
+        """Why not all rounds before that can be read, but for those that were forgotten; nothing
+        where they can."""
+        try:
+            self.read(count, first=self._find_segments()[0].first)
+        except BadInput as error:
+            return str(error)
+        return ""
+
     def _require(self, rounds: list[Round], first: int, end: int) -> None:
         """BadInput where the rounds from `first` to before `end` are not all there."""
         numbers = {round_.number for round_ in rounds}

@@ -61,6 +61,8 @@ def restore(run: RunDirectory) -> Restored | None:
             _warn(run, found.path, str(error))
             problem = str(error)
             continue
+        if damage := journal.find_damage(state.counters.rounds):
+            run.warn(f"{damage}; the run goes on, which needs none of it")
         return Restored(found.path, state, rounds)
     if not read_metrics(run.metrics_path) and not _has_rounds(run):
         _forget_beginning(run)

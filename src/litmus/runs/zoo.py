@@ -126,14 +126,15 @@ class Zoo:
         algorithm: str,
         source: str,
         provenance: dict[str, Any],
-        known: Known,
+        known: Known | None = None,
     ) -> Record | None:
-        """Store a measured policy, whole or not at all; None where it is there already, by another
-        process since the caller looked."""
+        """Store a measured policy, whole or not at all; None where it is there already. `known`
+        spares whoever adds many to look at all of them each time."""
         if not all(map(math.isfinite, (*returns, *training_returns))) or not returns:
             raise BadInput(f"{source}: its returns are not all finite numbers")
         with as_bad_input(self.path), _lock(self.path):
             number, content = self._next_number(), digest_policy(policy)
+            known = known or Known()
             self.look(known)
             if content in known.contents:
                 return None
