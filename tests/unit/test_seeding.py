@@ -41,6 +41,8 @@ def test_the_numbers_never_change_between_versions() -> None:
         892,
         733,
         469,
+        399,
+        935,
     ]
     assert {s.name: s.value for s in Stream} == {
         "INITIALIZATION": 0,
@@ -53,6 +55,8 @@ def test_the_numbers_never_change_between_versions() -> None:
         "EXPLORATION": 7,
         "FIT": 8,
         "JUDGING": 9,
+        "REMEASUREMENT": 10,
+        "VERIFICATION": 11,
     }
 
 
