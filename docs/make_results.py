@@ -156,8 +156,14 @@ def draw_curves(results: dict[str, dict[str, Any]], path: Path) -> None:
             place.set_axis_off()
         for place in axes.flat[max(0, len(tasks) - 3) : len(tasks)]:
             place.set_xlabel("million steps")
-        lines, labels = axes[0, 0].get_legend_handles_labels()
-        drawn.legend(lines, labels, loc="outside lower center", ncols=len(labels))
+        lines: dict[str, Any] = {}
+        for place in axes.flat:  # not every algorithm is on each task
+            for line, label in zip(*place.get_legend_handles_labels(), strict=True):
+                lines.setdefault(label, line)
+        shown = [name for name in names.values() if name in lines]
+        drawn.legend(
+            [lines[name] for name in shown], shown, loc="outside lower center", ncols=len(shown)
+        )
         drawn.tight_layout(rect=(0, 0.05, 1, 1))
         drawn.savefig(path, metadata={"Date": None})
         plt.close(drawn)
