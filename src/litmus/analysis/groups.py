@@ -122,12 +122,14 @@ def _label_groups(configs: Sequence[dict[str, Any]]) -> list[str]:
 def _tell_apart(labels: Sequence[str], configs: Sequence[dict[str, Any]]) -> list[str]:
     """What is still called alike also says by what else it differs."""
     told = list(labels)
-    while alike := sorted({one for one in told if told.count(one) > 1}):
-        for label in alike:
-            places = [place for place, one in enumerate(told) if one == label]
-            differing = find_differences([configs[place] for place in places])[:LABEL_PARTS]
-            for place in places:
-                told[place] = f"{label}, {_label(configs[place], [], differing)}"
+    for label in labels:
+        places = [place for place, one in enumerate(told) if one == label]
+        alike = [configs[place] for place in places]
+        differing = find_differences(alike)[:LABEL_PARTS]
+        if len(places) > 1 and differing:
+            more = _tell_apart([_label(config, [], differing) for config in alike], alike)
+            for place, words in zip(places, more, strict=True):
+                told[place] = f"{label}, {words}"
     return told
 
 

@@ -56,8 +56,10 @@ class Run(RunDirectory):
     @property
     def metrics(self) -> list[Event]:
         """All events so far, oldest first; whatever is damaged is left out with a warning."""
-        least = self.count_kept("metrics_bytes")  # first: what is being written only grows
-        found = check_metrics(self.metrics_path)
+        found, least = check_metrics(self.metrics_path), 0
+        if not found.is_finished:
+            least = self.count_kept("metrics_bytes")
+            found = check_metrics(self.metrics_path)  # again: of a run at work it only grows
         for problem in found.describe_problems(0 if found.is_finished else least):
             self.warn(f"{self.metrics_path}: {problem}")
         return found.events

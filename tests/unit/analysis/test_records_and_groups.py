@@ -117,6 +117,7 @@ def test_no_two_configurations_have_the_same_name() -> None:
     assert found == ["pssvf, recency 0.0", "pssvf, recency 1.1", "ars"]
     many = [{"algorithm": "a", "b": b, "c": b, "d": b, "e": e} for b, e in ((1, 1), (1, 2), (2, 1))]
     assert len(set(_label_groups(many))) == 3
+    assert len(_label_groups([{"algorithm": "a", "b": None}, {"algorithm": "a"}])) == 2
 
 
 def test_groups_on_two_tasks_are_named_by_the_task() -> None:
