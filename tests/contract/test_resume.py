@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from harness import (
     DEADLINE,
     GONE,
@@ -290,6 +291,19 @@ def test_a_damaged_newest_checkpoint_is_noticed_and_the_one_before_used(
     litmus.resume(stopped, quiet=True)
     assert "cannot be used" in caplog.text
     assert_same_result(finished_run, stopped)
+
+
+def test_who_looks_while_a_checkpoint_is_written_waits_for_its_end(
+    stopped: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The checksum comes last."""
+    wanted = litmus.Run(stopped).policy.flat_params
+    checksum = list_checkpoints(stopped / "checkpoints")[0].with_suffix(".sha256")
+    text = checksum.read_text()
+    checksum.unlink()
+    monkeypatch.setattr(checkpoint_module.time, "sleep", lambda _: checksum.write_text(text))
+    assert torch.equal(litmus.Run(stopped).policy.flat_params, wanted)
+    assert not caplog.messages
 
 
 def test_the_warning_names_the_damaged_checkpoint(stopped: Path, capsys, caplog) -> None:

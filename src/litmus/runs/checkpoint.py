@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 FORMAT = 7
 SEPARATOR = "/"
 KEPT = 2
+SECONDS_TO_WAIT = 0.5
 
 
 @dataclass(frozen=True)
@@ -116,15 +118,21 @@ def read_newest_first(
     directory: Path, *, may_be_written: bool = False
 ) -> Iterator[Checkpoint | tuple[Path, str]]:
     """Each checkpoint, or the path and what is wrong with it. `may_be_written`: the newest one, by
-    a run that is at work; its checksum comes last, and until then it does not count."""
+    a run that is at work."""
     for place, path in enumerate(list_checkpoints(directory)):
-        has_checksum = path.with_suffix(".sha256").exists()
-        if may_be_written and place == 0 and not has_checksum:
-            continue
+        if may_be_written and place == 0 and path.exists():
+            _wait_for_checksum(path)
         try:
             yield read_checkpoint(path)
         except DamagedCheckpointError as error:
             yield path, str(error)
+
+
+def _wait_for_checksum(path: Path) -> None:
+    """It comes last, at once behind the checkpoint itself."""
+    latest = time.monotonic() + SECONDS_TO_WAIT
+    while not path.with_suffix(".sha256").exists() and time.monotonic() < latest:
+        time.sleep(SECONDS_TO_WAIT / 50)
 
 
 def split_tree(tree: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Tensor]]:
