@@ -315,7 +315,6 @@ def test_ranking_finds_the_best_without_an_evaluator_that_is_right() -> None:
 
 
 def test_the_best_is_not_said_to_be_found_before_it_was_seen_twice(judge: KernelEvaluator) -> None:
-    """The same policy twice: nothing can tell which is better."""
     found = litmus.rank(judge, [make_policy(1, TARGET), make_policy(1, -0.9)], budget=40)
     assert len(found.returns[found.order[0]]) >= 2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,6 @@ from litmus.runs.directory import RunDirectory
 from litmus.runs.journal import Journal
 from litmus.runs.metrics import read_metrics
 from litmus.runs.state import RunState
-
-logger = logging.getLogger("litmus")
 
 MALFORMED = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -21,8 +20,6 @@ from litmus.runs.metrics import Event, check_metrics
 if TYPE_CHECKING:
     from litmus.evaluators.base import Evaluator
     from litmus.policies.policy import Policy
-
-logger = logging.getLogger("litmus")
 
 Status = Literal["finished", "unfinished"]
 
